@@ -1,0 +1,65 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every Swift target of this package is compiled with: the Swift 6 language mode, its stricter upcoming rules,
+/// and no warning left standing.
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+  name: "tenure",
+  products: [
+    .executable(name: "tenure", targets: ["tenure"])
+  ],
+  targets: [
+    // C libraries of the system, each imported by exactly one module.
+    .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    // libcurl's options are variadic in C, which Swift cannot call.
+    .target(name: "CurlShim", dependencies: ["CCurl"]),
+
+    // The SQL of sql/, embedded into the program so that it can be moved anywhere.
+    .executableTarget(name: "embed-sql", swiftSettings: strict),
+    .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
+    .target(name: "SQL", swiftSettings: strict, plugins: ["EmbedSQL"]),
+
+    // Foundations.
+    .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: strict),
+    .target(name: "Vocabulary", swiftSettings: strict),
+    .target(name: "Signatures", dependencies: ["COpenSSL"], swiftSettings: strict),
+
+    // The stages. They never import each other: they meet in the database's tables.
+    .target(
+      name: "Ingest", dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CZlib"], swiftSettings: strict),
+    .target(name: "Measure", dependencies: ["Vocabulary", "Postgres", "SQL"], swiftSettings: strict),
+    .target(name: "Report", dependencies: ["Vocabulary", "Postgres"], swiftSettings: strict),
+    .target(
+      name: "Forward",
+      dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CCurl", "CurlShim"], swiftSettings: strict),
+    .executableTarget(
+      name: "tenure", dependencies: ["Ingest", "Measure", "Report", "Forward"], swiftSettings: strict),
+
+    // Tests.
+    .target(
+      name: "TestSupport",
+      dependencies: ["Vocabulary", "Postgres", "SQL", "Signatures"], path: "Tests/TestSupport", swiftSettings: strict),
+    .testTarget(name: "PostgresTests", dependencies: ["Postgres", "SQL", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
+    .testTarget(name: "SignaturesTests", dependencies: ["Signatures", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "IngestTests", dependencies: ["Ingest", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
+    .testTarget(
+      name: "MeasureTests", dependencies: ["Measure", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "ReportTests", dependencies: ["Report", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "ForwardTests", dependencies: ["Forward", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "PipelineTests", dependencies: ["tenure", "TestSupport"], swiftSettings: strict),
+  ]
+)
