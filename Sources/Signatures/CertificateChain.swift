@@ -43,6 +43,9 @@ struct CertificateChain {
   /// - Returns: When the root that was found is valid, in seconds since 1970.
   func verify(at moment: Int64) throws(SignatureRejection) -> ClosedRange<Int64> {
     guard let validity, validity.contains(moment) else { throw .certificateExpired }
+    // Of a root that was renewed with the same key, the one of that time.
+    let roots = roots.filter { $0.validity?.contains(moment) == true }
+    guard !roots.isEmpty else { throw .certificateExpired }
     guard let context = X509_STORE_CTX_new(), let trusted = OPENSSL_sk_new_null(), let others = OPENSSL_sk_new_null()
     else { preconditionFailure("libcrypto is out of memory") }
     // The stacks borrow: the certificates live as long as this chain.
@@ -57,8 +60,8 @@ struct CertificateChain {
     guard X509_STORE_CTX_init(context, nil, leaf.x509, others) == 1 else { throw .chain }
     X509_STORE_CTX_set0_trusted_stack(context, trusted)
     let parameters = X509_STORE_CTX_get0_param(context)
-    X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_X509_STRICT))
-    X509_VERIFY_PARAM_set_time(parameters, time_t(moment))
+    // Times were compared above: libcrypto takes the last second of validity for the first one after it.
+    X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_X509_STRICT | X509_V_FLAG_NO_CHECK_TIME))
     // 112 bits: no SHA-1 and no short keys, from whatever root.
     X509_VERIFY_PARAM_set_auth_level(parameters, 2)
     guard X509_verify_cert(context) == 1 else {
@@ -75,7 +78,6 @@ struct CertificateChain {
 
   private static func rejection(_ error: CInt, depth: CInt) -> SignatureRejection {
     switch error {
-    case X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID: .certificateExpired
     case X509_V_ERR_CERT_SIGNATURE_FAILURE: depth == 0 ? .chain : .untrustedRoot
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
       X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
