@@ -19,6 +19,7 @@ public struct Instant: Hashable, Comparable, Sendable {
   /// The years 1 to 9999, all that RFC 3339 can write.
   static let range: ClosedRange<Int64> = -62_135_596_800_000_000...253_402_300_799_999_999
 
+  /// Whether the left moment is earlier.
   public static func < (left: Instant, right: Instant) -> Bool { left.microseconds < right.microseconds }
 
   /// The moment so many seconds later, or earlier when negative.

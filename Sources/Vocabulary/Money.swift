@@ -11,6 +11,7 @@ public struct Micros: Hashable, Comparable, Sendable {
   /// Creates an amount from millionths of a currency unit.
   public init(_ value: Int64) { self.value = value }
 
+  /// Whether the left amount is smaller.
   public static func < (left: Micros, right: Micros) -> Bool { left.value < right.value }
 
   /// Creates an amount from App Store milliunits (`price` 9990 is 9.99); `nil` when it does not fit.

@@ -12,7 +12,10 @@ extension Word {
 
 /// Where a subscription is bought and billed.
 public struct Store: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// Apple's App Store for iOS and its relatives.
@@ -44,7 +47,10 @@ public struct Store: Word {
 
 /// The store's environment. Production and the others never mix in a figure.
 public struct StoreEnvironment: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// Real purchases.
@@ -62,7 +68,10 @@ public struct StoreEnvironment: Word {
 
 /// What kind of thing a transaction bought.
 public struct TransactionType: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// A subscription that renews itself.
@@ -77,7 +86,10 @@ public struct TransactionType: Word {
 
 /// Whether the customer bought or the store renewed.
 public struct PurchaseReason: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// The customer bought.
@@ -88,7 +100,10 @@ public struct PurchaseReason: Word {
 
 /// Whether the customer bought it or has it from a family member.
 public struct Ownership: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// Bought by the customer.
@@ -99,7 +114,10 @@ public struct Ownership: Word {
 
 /// What kind of offer a transaction used.
 public struct OfferType: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// For customers who are new to the subscription group.
@@ -114,7 +132,10 @@ public struct OfferType: Word {
 
 /// How an offer is paid.
 public struct OfferDiscount: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// Nothing is charged.
@@ -127,7 +148,10 @@ public struct OfferDiscount: Word {
 
 /// What a revocation returns.
 public struct RevocationType: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// The whole price.
@@ -140,7 +164,10 @@ public struct RevocationType: Word {
 
 /// Why a subscription ended, by the store's word.
 public struct ExpirationReason: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// The customer switched renewal off.
@@ -159,7 +186,10 @@ public struct ExpirationReason: Word {
 
 /// Where a price increase stands.
 public struct PriceIncrease: Word {
+  /// The word's spelling.
   public let rawValue: String
+
+  /// Creates the word from its spelling.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// Consent is needed and has not been given.
