@@ -78,3 +78,24 @@ create table ingest.rejection (
 );
 comment on table ingest.rejection is 'Input that was refused, why, and where it stood';
 comment on column ingest.rejection.excerpt is 'Enough to find it again, without secrets and without signed data';
+
+-- Only the owner of a partitioned table may add partitions; the program's role needs no more than this.
+create function ingest.add_payload_month(received_at timestamptz) returns void
+language plpgsql security definer set search_path = pg_catalog
+as $$
+declare
+    month_start timestamptz := date_trunc('month', received_at at time zone 'UTC') at time zone 'UTC';
+    month_end timestamptz := (date_trunc('month', received_at at time zone 'UTC') + interval '1 month') at time zone 'UTC';
+    partition_name text := 'payload_' || to_char(received_at at time zone 'UTC', 'YYYY_MM');
+begin
+    if to_regclass('ingest.' || partition_name) is null then
+        -- Two ingesters may come to a new month at once.
+        perform pg_advisory_xact_lock(hashtextextended('ingest.' || partition_name, 0));
+        execute format(
+            'create table if not exists ingest.%I partition of ingest.payload for values from (%L) to (%L)',
+            partition_name, month_start, month_end);
+    end if;
+end
+$$;
+comment on function ingest.add_payload_month(timestamptz) is 'Makes the partition for a month''s payloads when it is missing';
+revoke all on function ingest.add_payload_month(timestamptz) from public;

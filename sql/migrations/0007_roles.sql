@@ -19,4 +19,4 @@ $$;
 grant usage on schema ingest, fact, ledger, measure, forward, reference to tenure_writer;
 grant select, insert, update, delete on all tables in schema ingest, fact, ledger, measure, forward, reference
 to tenure_writer;
-grant create on schema ingest to tenure_writer;
+grant execute on function ingest.add_payload_month(timestamptz) to tenure_writer;
