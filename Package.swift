@@ -52,7 +52,8 @@ let package = Package(
       dependencies: ["Vocabulary", "Postgres", "SQL", "Signatures"], path: "Tests/TestSupport", swiftSettings: strict),
     .testTarget(name: "PostgresTests", dependencies: ["Postgres", "SQL", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
-    .testTarget(name: "SignaturesTests", dependencies: ["Signatures", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "SignaturesTests", dependencies: ["Signatures", "TestSupport"], exclude: ["Fixtures"],
+      swiftSettings: strict),
     .testTarget(
       name: "IngestTests", dependencies: ["Ingest", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
