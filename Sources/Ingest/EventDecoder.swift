@@ -4,9 +4,10 @@ public import Vocabulary
 ///
 /// A decoder is used by one task at a time and may remember what it needs from document to document.
 public protocol EventDecoder {
-  /// The source whose documents it reads.
-  var source: Source { get }
-
   /// Reads one document: the events in it, and what of it is refused. Bad input is never thrown.
-  mutating func decode(_ document: [UInt8]) -> [Decoded]
+  ///
+  /// An event whose payload is empty has none to keep: its canonical text says all of it.
+  ///
+  /// - Parameter receivedAt: When it came in.
+  mutating func decode(_ document: [UInt8], receivedAt: Instant) -> [Decoded]
 }

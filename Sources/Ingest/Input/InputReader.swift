@@ -20,7 +20,8 @@ public final class InputReader {
   ///
   /// - Throws: ``InputError`` when one of them does not exist or a folder cannot be read.
   public init(_ paths: [String], maximumLength: Int = InputReader.maximumLength) throws {
-    self.paths = try paths.flatMap(Self.files)[...]
+    let files: [String] = try paths.flatMap { path in try Self.files(path) }
+    self.paths = files[...]
     self.maximumLength = maximumLength
   }
 
@@ -52,7 +53,7 @@ public final class InputReader {
   }
 
   private func readMore() throws {
-    do {
+    do throws(ByteSource.Failure) {
       let isMore = try source?.read { bytes in
         var bytes = bytes
         // Inflated text may begin with a byte order mark as well; plain text has lost it already.
@@ -62,11 +63,10 @@ public final class InputReader {
       }
       if isMore == true { return }
       splitter?.finish(into: &documents)
-    } catch ByteSource.Failure.damagedGzip {
+    } catch {
+      guard case .damagedGzip = error else { throw failure(error) }
       // A document that was cut off by the damage is the place of the damage.
       if let splitter { documents.append(.damagedGzip(splitter.place)) }
-    } catch let error as ByteSource.Failure {
-      throw failure(error)
     }
     source = nil
     splitter = nil
