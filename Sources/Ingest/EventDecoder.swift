@@ -11,3 +11,5 @@ public protocol EventDecoder {
   /// - Parameter receivedAt: When it came in.
   mutating func decode(_ document: [UInt8], receivedAt: Instant) -> [Decoded]
 }
+
+extension AppStoreDecoder: EventDecoder {}

@@ -2,6 +2,7 @@ import Foundation
 import Ingest
 import Postgres
 import SQL
+import Signatures
 import TestSupport
 import Testing
 import Vocabulary
@@ -23,7 +24,8 @@ struct IngesterTests {
     now: Instant = noon
   ) -> Ingester {
     Ingester(
-      connection ?? self.connection, source: .tenure, apps: [AppConfiguration(key: "video", bundleID: "com.example.video")],
+      connection ?? self.connection, source: .tenure,
+      apps: [AppConfiguration(key: "video", bundleID: "com.example.video")],
       afterStoring: afterStoring, limits: limits, now: { now })
   }
 
@@ -102,7 +104,9 @@ struct IngesterTests {
 
   @Test("keys are the first eight bytes of the SHA-256 of what they stand for")
   func keys() async throws {
-    try await ingest([canonicalEvent("e1"), canonicalEvent("e2").replacing(", \"original_transaction_id\": \"1000\"", with: "")])
+    try await ingest([
+      canonicalEvent("e1"), canonicalEvent("e2").replacing(", \"original_transaction_id\": \"1000\"", with: ""),
+    ])
     // PostgreSQL computes them on its own.
     let key = { (text: String) in
       "('x' || substr(encode(sha256(convert_to(\(text), 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint"
@@ -168,7 +172,8 @@ struct IngesterTests {
   @Test("a second pass stores nothing")
   func secondPass() async throws {
     let lines = (0..<50).map {
-      canonicalEvent("e\($0)", chain: "\($0 / 5)", transaction: "t\($0)", isRenewal: true, extra: ", \"subscriber_id\": \"u\"")
+      canonicalEvent(
+        "e\($0)", chain: "\($0 / 5)", transaction: "t\($0)", isRenewal: true, extra: ", \"subscriber_id\": \"u\"")
     }
     #expect(try await ingest(lines) == summary(stored: 50))
     let before = try await rows("select * from ledger.unsettled order by 1, 2, 3, 4")
@@ -199,15 +204,19 @@ struct IngesterTests {
       canonicalEvent("e5", transaction: "t"), canonicalEvent("e4", transaction: "t"),
       canonicalEvent("e3", transaction: "t", price: "4.99"),
     ])
-    #expect(try await rows("select price, event_id from fact.transaction order by price") == ["4990000|e3", "9990000|e4"])
+    #expect(
+      try await rows("select price, event_id from fact.transaction order by price") == ["4990000|e3", "9990000|e4"])
     let unsettled = try await count("ledger.unsettled")
     // The same version again, by an event with a lesser and one with a greater id.
     try await ingest([canonicalEvent("e2", transaction: "t"), canonicalEvent("e9", transaction: "t")])
-    #expect(try await rows("select price, event_id from fact.transaction order by price") == ["4990000|e3", "9990000|e2"])
+    #expect(
+      try await rows("select price, event_id from fact.transaction order by price") == ["4990000|e3", "9990000|e2"])
     #expect(try await count("ledger.unsettled") == unsettled)
   }
 
-  @Test("of the app transaction ids the least is kept, in whatever order they come", arguments: [["3", "1", "2"], ["1", "2", "3"]])
+  @Test(
+    "of the app transaction ids the least is kept, in whatever order they come",
+    arguments: [["3", "1", "2"], ["1", "2", "3"]])
   func appTransactionIDs(ids: [String]) async throws {
     for id in ids { try await ingest([canonicalEvent("e\(id)", extra: ", \"app_transaction_id\": \"\(id)\"")]) }
     try await ingest([canonicalEvent("e9")])
@@ -290,7 +299,8 @@ struct IngesterTests {
     let lines = (0..<600).map { number in
       canonicalEvent(
         "e\(number * 7919 % 600)", chain: "\(number % 13)", transaction: "t\(number % 50)",
-        isRenewal: number % 3 == 0, extra: ", \"subscriber_id\": \"u\(number % 5)\", \"app_transaction_id\": \"\(number)\"")
+        isRenewal: number % 3 == 0,
+        extra: ", \"subscriber_id\": \"u\(number % 5)\", \"app_transaction_id\": \"\(number)\"")
     }
     var limits = Ingester.Limits()
     limits.batchItems = 40
@@ -313,7 +323,8 @@ struct IngesterTests {
     // Whoever came first, the facts are those of one ingester alone.
     let facts = try await rows("select transaction_id, event_id, digest from fact.transaction order by 1, 2, 3")
     let chains = try await rows("select original_transaction_id, app_transaction_id from fact.chain order by 1")
-    #expect(try await count("ledger.unsettled") == Int64(facts.count) + count("fact.renewal") + count("fact.subscriber"))
+    #expect(
+      try await count("ledger.unsettled") == Int64(facts.count) + count("fact.renewal") + count("fact.subscriber"))
     try await connection.execute("truncate ingest.event, fact.transaction, fact.renewal, fact.chain")
     try await ingest(lines)
     #expect(try await rows("select transaction_id, event_id, digest from fact.transaction order by 1, 2, 3") == facts)
@@ -343,8 +354,13 @@ struct IngesterTests {
     ])
     #expect(result == summary(stored: 3, rejected: 3, unrecognised: 1))
     #expect(
-      try await rows("select reason, replace(place, '\(folder.path)/', ''), source, app_id is null from ingest.rejection order by rejection_id")
-        == ["not_json|events.ndjson:2|tenure|t", "environment_not_listed|events.ndjson:4|tenure|f", "not_json|events.ndjson:5|tenure|t"])
+      try await rows(
+        "select reason, replace(place, '\(folder.path)/', ''), source, app_id is null from ingest.rejection order by rejection_id"
+      )
+        == [
+          "not_json|events.ndjson:2|tenure|t", "environment_not_listed|events.ndjson:4|tenure|f",
+          "not_json|events.ndjson:5|tenure|t",
+        ])
   }
 
   @Test("a rejection alone makes no app")
@@ -377,19 +393,98 @@ struct IngesterTests {
     #expect(try await rows("select event_id, body, header_ids from ingest.payload") == ["e1|\(line)|{}"])
   }
 
+  /// Ingests signed data.
+  private func ingestSigned(_ texts: [String], roots: TrustedRoots) async throws -> IngestSummary {
+    let path = try folder.write("signed", texts.joined(separator: "\n"))
+    let ingester = Ingester(connection, source: .appStore, now: { noon })
+    return try await ingester.ingest([path]) {
+      AppStoreDecoder { bundleID in
+        bundleID.map {
+          AppConfiguration(key: $0, bundleID: $0, environments: [.production, .sandbox], roots: roots)
+        }
+      }
+    }
+  }
+
+  /// The stored payloads as they came, read back from the database.
+  private func restoredPayloads() async throws -> Set<String> {
+    let rows = try await connection.query(
+      """
+      select payload.body, (
+        select array_to_json(array_agg(header.header order by place.ordinality))
+        from unnest(payload.header_ids) with ordinality as place (header_id, ordinality)
+        join ingest.protected_header as header using (header_id)) as headers
+      from ingest.payload
+      """)
+    return try Set(
+      rows.map { row in
+        let headers = try JSONDecoder().decode([String].self, from: Data(row.text("headers").utf8))
+        let original = try StoredPayload.original(
+          body: Array(row.text("body").utf8), headers: headers.map { Array($0.utf8) })
+        return String(decoding: try #require(original), as: UTF8.self)
+      })
+  }
+
   @Test("signed data is stored with references to its headers, and restored byte for byte")
   func signedPayload() async throws {
-    let authority = try TestCertificateAuthority()
-    let inner = try authority.sign(Array("{\"transactionId\":\"1\",\"signedDate\":1772366967482}".utf8))
-    let outer = try authority.sign(
-      Array("{\"signedTransactionInfo\":\"\(inner)\",\"signedDate\":1772366967482}".utf8))
-    #expect(!outer.isEmpty)
+    let authority = TestCertificateAuthority.shared
+    let texts = (1...3).map { number in
+      let transaction = authority.sign(
+        """
+        {"transactionId":"\(number)","originalTransactionId":"1","bundleId":"com.example.video",\
+        "productId":"p","type":"Auto-Renewable Subscription","environment":"Production",\
+        "purchaseDate":1772366967000,"signedDate":1772366967482}
+        """)
+      return authority.sign(
+        """
+        {"notificationType":"DID_RENEW","notificationUUID":"n\(number)","signedDate":1772366967482,\
+        "data":{"bundleId":"com.example.video","environment":"Production","note":"\"#x",\
+        "signedTransactionInfo":"\(transaction)"}}
+        """.replacing("\"\"#x\"", with: "\"\\\"#x\""))
+    }
+    #expect(try await ingestSigned(texts, roots: authority.roots) == summary(stored: 3))
+    #expect(try await ingestSigned(texts, roots: authority.roots) == summary(duplicates: 3))
+    #expect(try await restoredPayloads() == Set(texts))
+    #expect(try await count("ingest.protected_header") == 1)
+    #expect(try await rows("select app_key from ingest.app") == ["com.example.video"])
+    let length = try await connection.query("select max(length(body)) as length from ingest.payload")[0].int("length")
+    #expect(length < Int64(texts[0].count) / 2)
+  }
+
+  @Test("a refused notification leaves no signed data behind")
+  func refusedSignedPayload() async throws {
+    let stranger = TestCertificateAuthority()
+    let text = stranger.sign(
+      "{\"notificationType\":\"TEST\",\"notificationUUID\":\"n1\",\"data\":{\"bundleId\":\"b\",\"environment\":\"Production\"}}"
+    )
+    let roots = TestCertificateAuthority.shared.roots
+    #expect(
+      try await ingestSigned([text, "{\"signedPayload\":\"\(text)", text.dropLast(300) + ""], roots: roots)
+        == summary(rejected: 3))
+    for row in try await connection.query("select excerpt from ingest.rejection") {
+      #expect(row["excerpt"]?.contains("eyJ") != true)
+    }
+  }
+
+  @Test(
+    "genuine payloads are restored byte for byte",
+    .enabled(if: !GenuinePayload.all.isEmpty, "\(GenuinePayload.absence)"))
+  func genuinePayloads() async throws {
+    let texts = GenuinePayload.all.map(\.compact)
+    let path = try folder.write("signed", texts.joined(separator: "\n"))
+    let ingester = Ingester(connection, source: .appStore, now: { noon })
+    let result = try await ingester.ingest([path]) {
+      AppStoreDecoder { _ in AppConfiguration(key: "genuine", environments: [.production, .sandbox]) }
+    }
+    #expect(result.stored == texts.count)
+    #expect(try await restoredPayloads() == Set(texts.map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }))
   }
 
   @Test("statements that follow find the new events of the batch, in its transaction")
   func afterStoring() async throws {
     try await connection.execute(
-      "create table announced (like ingest.event); alter table announced drop body, alter signed_at drop not null, alter store drop not null")
+      "create table announced (like ingest.event); alter table announced drop body, alter signed_at drop not null, alter store drop not null"
+    )
     let file = SQLFile(
       path: "test.sql",
       text: """

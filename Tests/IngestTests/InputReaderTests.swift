@@ -53,9 +53,10 @@ struct InputReaderTests {
 
   @Test("anything else is a line each, such as signed data")
   func signed() throws {
-    #expect(try read("eyJhbGc.e30.c2ln \neyJhbGc.e31.c2ln\n\nnonsense") == [
-      "f:1 eyJhbGc.e30.c2ln", "f:2 eyJhbGc.e31.c2ln", "f:4 nonsense",
-    ])
+    #expect(
+      try read("eyJhbGc.e30.c2ln \neyJhbGc.e31.c2ln\n\nnonsense") == [
+        "f:1 eyJhbGc.e30.c2ln", "f:2 eyJhbGc.e31.c2ln", "f:4 nonsense",
+      ])
   }
 
   @Test(
@@ -66,8 +67,9 @@ struct InputReaderTests {
     ])
   func broken(text: String) throws {
     let documents = try read("{\"z\":0}\n\(text)\n{\"y\":1}\n{\"x\":2}\n")
-    #expect(documents.map { $0.trimmingCharacters(in: .newlines) }
-      == ["f:1 {\"z\":0}", "f:2 \(text)", "f:3 {\"y\":1}", "f:4 {\"x\":2}"])
+    #expect(
+      documents
+        == ["f:1 {\"z\":0}", "f:2 \(text)", "f:3 {\"y\":1}", "f:4 {\"x\":2}"])
   }
 
   @Test("a brace that closes something else ends its line")
@@ -98,7 +100,10 @@ struct InputReaderTests {
     try folder.write("in/.hidden", "{\"h\":1}")
     try folder.write("in/c.json.gz", gzip(Array("{\"c\":1}".utf8)))
     let documents = try read([folder.path + "/in"])
-    #expect(documents == ["in/a/z.ndjson:1 {\"z\":1}", "in/a/z.ndjson:2 {\"z\":2}", "in/b.json:1 {\"b\":1}", "in/c.json.gz:1 {\"c\":1}"])
+    #expect(
+      documents == [
+        "in/a/z.ndjson:1 {\"z\":1}", "in/a/z.ndjson:2 {\"z\":2}", "in/b.json:1 {\"b\":1}", "in/c.json.gz:1 {\"c\":1}",
+      ])
   }
 
   @Test("gzip is recognised by its bytes, in one member or several, filled up with zeros or not")

@@ -38,8 +38,10 @@ struct TenureDecoderTests {
   @Test(
     "a text that says more than the canonical form is kept as it came",
     arguments: [
-      canonicalEvent("e", extra: ", \"more\": 1"), canonicalEvent("e", kind: "new_kind", extra: ", \"raw_kind\": \"X\""),
-      canonicalEvent("e", extra: ", \"detail\": {\"note\": \"n\"}"), canonicalEvent("e", extra: ", \"also\": [\"new\"]"),
+      canonicalEvent("e", extra: ", \"more\": 1"),
+      canonicalEvent("e", kind: "new_kind", extra: ", \"raw_kind\": \"X\""),
+      canonicalEvent("e", extra: ", \"detail\": {\"note\": \"n\"}"),
+      canonicalEvent("e", extra: ", \"also\": [\"new\"]"),
     ])
   func keepsText(text: String) throws {
     guard case .event(_, let payload) = decode(text).first else { return #expect(Bool(false), "no event") }
@@ -90,7 +92,8 @@ struct TenureDecoderTests {
   @Test("excerpts hold neither signed data nor secrets")
   func excerpts() {
     let secret = String(repeating: "s3cr3t", count: 10)
-    let text = Excerpt.of(Array("{\"id\":\"e1\",\n\"jws\":\"eyJhbGciOiJ.eyJh.x\",\"key\":\"\(secret)\", \"b\": 1}".utf8))
+    let text = Excerpt.of(
+      Array("{\"id\":\"e1\",\n\"jws\":\"eyJhbGciOiJ.eyJh.x\",\"key\":\"\(secret)\", \"b\": 1}".utf8))
     #expect(text == "{\"id\":\"e1\", \"jws\":\"…\",\"key\":\"…\", \"b\": 1}")
     #expect(Excerpt.of(Array(String(repeating: "a b ", count: 100).utf8)).count == 200)
     #expect(Excerpt.of([0xFF, 0x00, 0x41]) == "\u{FFFD} A")

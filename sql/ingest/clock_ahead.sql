@@ -1,7 +1,6 @@
--- Versions signed more than a day after they were received are versioned at the receipt of their event, which is an
--- earlier one when the event was known.
+-- Versions signed more than a day after their event was first received are versioned at that receipt.
 with receipts as materialized (
-    select distinct
+    select
         staged.app_id,
         staged.source,
         staged.event_id,
@@ -10,22 +9,23 @@ with receipts as materialized (
         select
             app_id,
             source,
-            event_id
+            event_id,
+            signed_at
         from staged_transaction
-        where is_ahead
-        union all
+        union
         select
             app_id,
             source,
-            event_id
+            event_id,
+            signed_at
         from staged_renewal
-        where is_ahead
     ) as staged
     inner join ingest.event as stored
         on
             stored.app_id = staged.app_id
             and stored.source = staged.source
             and stored.event_id = staged.event_id
+    where staged.signed_at > stored.received_at + interval '24 hours'
 ),
 
 transactions as (
@@ -33,7 +33,7 @@ transactions as (
     set signed_at = receipts.received_at
     from receipts
     where
-        staged.is_ahead
+        staged.signed_at > receipts.received_at + interval '24 hours'
         and receipts.app_id = staged.app_id
         and receipts.source = staged.source
         and receipts.event_id = staged.event_id
@@ -43,7 +43,7 @@ update staged_renewal as staged
 set signed_at = receipts.received_at
 from receipts
 where
-    staged.is_ahead
+    staged.signed_at > receipts.received_at + interval '24 hours'
     and receipts.app_id = staged.app_id
     and receipts.source = staged.source
     and receipts.event_id = staged.event_id;

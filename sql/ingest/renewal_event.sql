@@ -4,7 +4,9 @@ insert into fact.renewal as version (
     renews_at, renewal_price, currency, expiration_reason, in_billing_retry, grace_expires_at, paused_at,
     resumes_at, price_increase, eligible_win_back_offers
 )
-select
+select distinct on (
+    staged.subscription_key, staged.signed_at, staged.source, staged.digest
+)
     staged.subscription_key,
     staged.source,
     staged.signed_at,
@@ -32,6 +34,11 @@ inner join fact.renewal as known
         and known.source = staged.source
         and known.digest = staged.digest
 where staged.event_id collate "C" < known.event_id collate "C"
-order by staged.ordinal
+order by
+    staged.subscription_key,
+    staged.signed_at,
+    staged.source,
+    staged.digest,
+    staged.event_id collate "C"
 on conflict (subscription_key, signed_at, source, digest) do update
 set event_id = least(version.event_id collate "C", excluded.event_id collate "C");

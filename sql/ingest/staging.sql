@@ -71,15 +71,12 @@ create temporary table if not exists staged_chain (
 
 create temporary table if not exists staged_transaction (
     ordinal integer not null,
-    -- Signed more than a day after it was received: versioned at its receipt.
-    is_ahead boolean not null,
     app_id bigint not null,
     like fact.transaction
 ) on commit delete rows;
 
 create temporary table if not exists staged_renewal (
     ordinal integer not null,
-    is_ahead boolean not null,
     app_id bigint not null,
     like fact.renewal
 ) on commit delete rows;

@@ -4,7 +4,9 @@ insert into fact.transaction as version (
     group_id, period, purchased_at, expires_at, price, currency, country, reason, ownership, offer_type, offer_id,
     offer_discount, offer_period, revoked_at, revocation, refund, tax, commission, proceeds, is_upgraded, quantity
 )
-select
+select distinct on (
+    staged.subscription_key, staged.transaction_id, staged.source, staged.signed_at, staged.digest
+)
     staged.subscription_key,
     staged.transaction_id,
     staged.source,
@@ -45,6 +47,12 @@ inner join fact.transaction as known
         and known.signed_at = staged.signed_at
         and known.digest = staged.digest
 where staged.event_id collate "C" < known.event_id collate "C"
-order by staged.ordinal
+order by
+    staged.subscription_key,
+    staged.transaction_id,
+    staged.source,
+    staged.signed_at,
+    staged.digest,
+    staged.event_id collate "C"
 on conflict (subscription_key, transaction_id, source, signed_at, digest) do update
 set event_id = least(version.event_id collate "C", excluded.event_id collate "C");

@@ -58,7 +58,9 @@ final class ByteSource {
       let step = inflater.inflate(input, inputRange, into: &output)
       inputRange = inputRange.lowerBound + step.consumed..<inputRange.upperBound
       guard step.isSound else {
-        if step.produced > 0 { output.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[..<step.produced])) } }
+        if step.produced > 0 {
+          output.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[..<step.produced])) }
+        }
         throw .damagedGzip
       }
       if step.produced > 0 {

@@ -26,6 +26,8 @@ struct DocumentSplitter {
   private let maximumLength: Int
   private var state = State.between
   private var line = 1
+  /// Whether documents of one line were met: then a line that begins with a brace is one, whatever is still open.
+  private var hasLines = false
   private var array: (line: Int, last: Element)?
 
   // The document being read.
@@ -153,7 +155,7 @@ struct DocumentSplitter {
         if let isObject = open.last {
           let mayStand =
             isObject ? previous == UInt8(ascii: ":") : previous == UInt8(ascii: "[") || previous == UInt8(ascii: ",")
-          if isAtLineStart, byte == UInt8(ascii: "{"), isObject || !mayStand {
+          if isAtLineStart, byte == UInt8(ascii: "{"), isObject || hasLines || !mayStand {
             take(bytes, start, at)
             end(&documents, isBroken: true)
             return at
@@ -248,10 +250,11 @@ struct DocumentSplitter {
     if isTooLarge {
       documents.append(.tooLarge(place))
     } else {
-      while let last = text.last, last == 0x20 || last == 0x0D || last == 0x09 { text.removeLast() }
+      while let last = text.last, [0x20, 0x0A, 0x0D, 0x09].contains(last) { text.removeLast() }
       documents.append(.document(text, place))
     }
     text = []
+    if line == startLine, array == nil, !isBroken { hasLines = true }
     array?.last = isBroken ? .unknown : .value
     state = .between
   }

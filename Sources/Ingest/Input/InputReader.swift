@@ -105,7 +105,9 @@ public final class InputReader {
         let path = prefix + name
         var status = stat()
         // A link to a folder is not followed: it could lead back.
-        guard lstat(path, &status) == 0 else { throw InputError("reading \(path): \(String(cString: strerror(errno)))") }
+        guard lstat(path, &status) == 0 else {
+          throw InputError("reading \(path): \(String(cString: strerror(errno)))")
+        }
         switch status.st_mode & S_IFMT {
         case S_IFDIR: return try files(inFolder: path)
         case S_IFREG: return [path]

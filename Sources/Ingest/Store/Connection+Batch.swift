@@ -12,7 +12,7 @@ extension Connection {
     summary.rejected = batch.rejectionCount
     if batch.eventCount > 0 {
       try storeEvents(batch, &summary)
-      try storeFacts(batch)
+      try storeFacts(batch, hasKnownEvents: summary.duplicates > 0)
       for file in afterStoring { try execute(file.text) }
     }
     if !batch.rejections.isEmpty {
@@ -56,7 +56,7 @@ extension Connection {
     }
   }
 
-  private func storeFacts(_ batch: StagedBatch) throws {
+  private func storeFacts(_ batch: StagedBatch, hasKnownEvents: Bool) throws {
     if !batch.chains.isEmpty {
       try copyIn("copy staged_chain from stdin (format binary)", batch.chains)
       try query(SQLFiles.text("ingest/chain.sql"))
@@ -72,7 +72,8 @@ extension Connection {
       try copyIn("copy staged_transaction from stdin (format binary)", batch.transactions)
     }
     if !batch.renewals.isEmpty { try copyIn("copy staged_renewal from stdin (format binary)", batch.renewals) }
-    if batch.isClockAhead { try query(SQLFiles.text("ingest/clock_ahead.sql")) }
+    // An event that was known may have been received when the version was still ahead.
+    if batch.isClockAhead || hasKnownEvents { try query(SQLFiles.text("ingest/clock_ahead.sql")) }
     if !batch.transactions.isEmpty {
       try query(SQLFiles.text("ingest/transaction.sql"))
       try query(SQLFiles.text("ingest/transaction_event.sql"))

@@ -7,7 +7,8 @@ import Vocabulary
 /// Within a batch an event id counts once, the first with it; of the facts each version counts once, whichever event
 /// said it.
 struct StagedBatch: Sendable {
-  /// A version signed later than this after its receipt has a clock that is ahead: a day, in microseconds.
+  /// A version signed later than this after its receipt has a clock that is ahead: a day, in microseconds
+  /// (`sql/ingest/clock_ahead.sql`).
   private static let clockAllowance: Int64 = 86_400_000_000
 
   let items: [BatchItem]
@@ -247,7 +248,6 @@ extension StagedBatch {
     let transactionID: String
     let eventID: String
     let signedAt: Int64
-    let isAhead: Bool
     let digest: [UInt8]
 
     /// Whether this comes before the other by key; nil when both have the same.
@@ -262,12 +262,10 @@ extension StagedBatch {
   private mutating func version<Fact>(
     _ fact: Fact, of one: Seen, transactionID: String, signedAt: Instant, json: String
   ) -> Version<Fact> {
-    let isAhead = signedAt.microseconds - receivedAt.microseconds > Self.clockAllowance
-    if isAhead { isClockAhead = true }
+    if signedAt.microseconds - receivedAt.microseconds > Self.clockAllowance { isClockAhead = true }
     return Version(
       fact: fact, key: one.key, appID: one.appID, transactionID: transactionID, eventID: one.event.eventID,
-      signedAt: isAhead ? receivedAt.microseconds : signedAt.microseconds, isAhead: isAhead,
-      digest: Array(SHA256.digest(json)[..<16]))
+      signedAt: signedAt.microseconds, digest: Array(SHA256.digest(json)[..<16]))
   }
 
   /// The versions in the order of their keys, each once, of the event with the least id.
@@ -301,9 +299,8 @@ extension StagedBatch {
 
   private mutating func addTransaction(_ version: Version<TransactionFact>, _ source: Source, _ ordinal: Int32) {
     let fact = version.fact
-    transactions.startRow(columns: 34)
+    transactions.startRow(columns: 33)
     transactions.int32(ordinal)
-    transactions.bool(version.isAhead)
     transactions.int64(version.appID)
     transactions.int64(version.key)
     transactions.text(fact.transactionID)
@@ -340,9 +337,8 @@ extension StagedBatch {
 
   private mutating func addRenewal(_ version: Version<RenewalFact>, _ source: Source, _ ordinal: Int32) {
     let fact = version.fact
-    renewals.startRow(columns: 22)
+    renewals.startRow(columns: 21)
     renewals.int32(ordinal)
-    renewals.bool(version.isAhead)
     renewals.int64(version.appID)
     renewals.int64(version.key)
     renewals.text(source.rawValue)
