@@ -44,7 +44,8 @@ let package = Package(
       name: "Forward",
       dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CCurl", "CurlShim"], swiftSettings: strict),
     .executableTarget(
-      name: "tenure", dependencies: ["Ingest", "Measure", "Report", "Forward"], swiftSettings: strict),
+      name: "tenure", dependencies: ["Ingest", "Measure", "Report", "Forward", "Vocabulary", "Postgres", "SQL"],
+      swiftSettings: strict),
 
     // Tests.
     .target(
@@ -52,7 +53,8 @@ let package = Package(
       dependencies: ["Vocabulary", "Postgres", "SQL", "Signatures"], path: "Tests/TestSupport", swiftSettings: strict),
     .testTarget(name: "PostgresTests", dependencies: ["Postgres", "SQL", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
-    .testTarget(name: "SignaturesTests", dependencies: ["Signatures", "TestSupport"], exclude: ["Fixtures"],
+    .testTarget(
+      name: "SignaturesTests", dependencies: ["Signatures", "TestSupport"], exclude: ["Fixtures"],
       swiftSettings: strict),
     .testTarget(
       name: "IngestTests", dependencies: ["Ingest", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),

@@ -43,6 +43,13 @@ public actor Connection {
     return Connection(opened, executor: executor)
   }
 
+  /// Whether the server the string names lets anyone in: false while it does not run, is starting or is stopping.
+  public static func isAccepting(_ connectionString: String) async -> Bool {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: PQping(connectionString) == PQPING_OK) }
+    }
+  }
+
   private init(_ opened: Opened, executor: ConnectionExecutor) {
     self.executor = executor
     pointer = opened.pointer

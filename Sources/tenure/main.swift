@@ -1,1 +1,1 @@
-print("tenure")
+await Program.main()

@@ -1,0 +1,108 @@
+import Foundation
+import Vocabulary
+
+extension Configuration {
+  /// An app and where its events come from.
+  struct App: Sendable, Equatable {
+    /// What the store keeps of a price.
+    enum Commission: Sendable, Equatable {
+      case standard
+      case smallBusiness
+      /// A share from 0 to 1.
+      case share(Decimal)
+    }
+
+    /// The developer's own key to the store's interface.
+    struct AppStoreServer: Sendable, Equatable {
+      var issuerID = ""
+      var keyID = ""
+      /// An absolute path.
+      var privateKeyFile = ""
+    }
+
+    /// What is needed to accept events of a source. Files need none of it.
+    struct SourceSettings: Sendable, Equatable {
+      /// The environments that are accepted.
+      var environments = ["Production"]
+      /// Files of further root certificates (`app_store`), as absolute paths.
+      var roots: [String] = []
+      /// The value of the Authorization header (`revenuecat`, `adapty`).
+      var authorization: String?
+      /// The secret of its signatures (`revenuecat`), or of the Standard Webhooks signature (`tenure`).
+      var secret: String?
+      /// The token in the address (`apphud`).
+      var token: String?
+      /// The app's public key (`app_client`).
+      var key: String?
+    }
+
+    /// What addresses and reports call it.
+    var key = ""
+    var bundleID: String?
+    var appAppleID: Int64?
+    var commission = Commission.standard
+    /// The address of a person's page, with `{subscriber_id}` in it.
+    var subscriberURL: String?
+    var appStoreServer: AppStoreServer?
+    /// The sources that are listed.
+    var sources: [Source: SourceSettings] = [:]
+  }
+}
+
+extension Configuration.App {
+  init(_ reader: ConfigurationReader) {
+    key = reader.requiredText("key")
+    if !key.isEmpty, !Configuration.isAppKey(key) {
+      reader.problem("key", "must consist of letters, digits, dots, dashes and underscores, at most 64")
+    }
+    bundleID = reader.text("bundle_id")
+    appAppleID = reader.integer("app_apple_id")
+    switch reader.decimalOrText("commission") {
+    case (let share?, _):
+      commission = .share(share)
+      if !(0...1).contains(share) { reader.problem("commission", "must be a share from 0 to 1, such as 0.15") }
+    case (_, "standard"?): commission = .standard
+    case (_, "small_business"?): commission = .smallBusiness
+    case (_, .some): reader.problem("commission", "must be \"standard\", \"small_business\" or a share such as 0.15")
+    case (nil, nil): break
+    }
+    subscriberURL = reader.text("subscriber_url")
+    if let subscriberURL, !subscriberURL.contains("{subscriber_id}") {
+      reader.problem("subscriber_url", "must hold {subscriber_id}")
+    }
+    if let section = reader.section("app_store_server") {
+      appStoreServer = AppStoreServer(
+        issuerID: section.requiredText("issuer_id"), keyID: section.requiredText("key_id"),
+        privateKeyFile: section.existingFile("private_key_file") ?? "")
+      section.finish()
+    }
+    if let section = reader.section("sources") {
+      for source in Source.allCases {
+        guard let settings = section.section(source.rawValue) else { continue }
+        sources[source] = SourceSettings(settings, source)
+      }
+      section.finish()
+    }
+    reader.finish()
+  }
+}
+
+extension Configuration.App.SourceSettings {
+  fileprivate init(_ reader: ConfigurationReader, _ source: Source) {
+    environments =
+      reader.choices("environments", among: ["Production", "Sandbox", "Xcode", "LocalTesting"]) ?? environments
+    if environments.isEmpty { reader.problem("environments", "must list at least one") }
+    switch source {
+    case .appStore: roots = reader.existingFiles("roots") ?? []
+    case .appClient: key = reader.text("key")
+    case .appStoreReceipt: break
+    case .revenueCat:
+      authorization = reader.text("authorization")
+      secret = reader.text("signing_secret")
+    case .adapty: authorization = reader.text("authorization")
+    case .apphud: token = reader.text("token")
+    case .tenure: secret = reader.text("secret")
+    }
+    reader.finish()
+  }
+}

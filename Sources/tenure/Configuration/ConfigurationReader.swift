@@ -1,0 +1,294 @@
+import Foundation
+import Vocabulary
+
+/// Reads one section of a configuration file, and gathers what is wrong with it.
+///
+/// Every setting is asked for by name; ``finish()`` then reports those that nobody asked for. A setting with a problem
+/// reads as nil: the problem is remembered, and reading goes on, so that all problems are told at once.
+final class ConfigurationReader {
+  /// What all sections of a file share.
+  final class File {
+    let environment: [String: String]
+    /// The folder relative paths start from.
+    let folder: String
+    var problems: [ConfigurationError.Problem] = []
+
+    init(folder: String, environment: [String: String]) {
+      self.folder = folder
+      self.environment = environment
+    }
+  }
+
+  let file: File
+  private let path: String
+  private let values: [String: ConfigurationValue]
+  private var known: Set<String> = []
+
+  init(_ values: [String: ConfigurationValue], path: String, file: File) {
+    self.values = values
+    self.path = path
+    self.file = file
+  }
+
+  // MARK: - Problems
+
+  /// Remembers a problem with a setting of this section.
+  func problem(_ name: String, _ message: String) {
+    file.problems.append(.init(path: join(name), message: message))
+  }
+
+  /// Reports settings that are not known.
+  func finish() {
+    for name in values.keys.sorted() where !known.contains(name) {
+      problem(name, "unknown setting\(Suggestion.hint(for: name, among: known.sorted()))")
+    }
+  }
+
+  /// Leaves a setting unread without calling it unknown.
+  func ignore(_ name: String) { known.insert(name) }
+
+  private func join(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+
+  private func wrongKind(_ name: String, _ value: ConfigurationValue, expected: String) {
+    problem(name, "must be \(expected), and is \(value.kind)")
+  }
+
+  /// A setting's value; nil when it is missing or null.
+  private func value(_ name: String) -> ConfigurationValue? {
+    known.insert(name)
+    guard let value = values[name] else { return nil }
+    if case .null = value { return nil }
+    return value
+  }
+
+  // MARK: - Values
+
+  /// A text, with `${NAME}` replaced by what the environment holds.
+  func text(_ name: String) -> String? {
+    guard let value = value(name) else { return nil }
+    guard case .text(let raw) = value else {
+      wrongKind(name, value, expected: "text")
+      return nil
+    }
+    guard let text = substituted(raw, name) else { return nil }
+    guard !text.isEmpty else {
+      problem(name, "must not be empty")
+      return nil
+    }
+    return text
+  }
+
+  /// A text that must be there; empty when it is not, which is then a problem.
+  func requiredText(_ name: String) -> String {
+    if value(name) == nil { problem(name, "is missing") }
+    return text(name) ?? ""
+  }
+
+  /// One of a few words.
+  func choice(_ name: String, among words: [String]) -> String? {
+    guard let text = text(name) else { return nil }
+    guard words.contains(text) else {
+      problem(name, "must be one of \(words.joined(separator: ", "))\(Suggestion.hint(for: text, among: words))")
+      return nil
+    }
+    return text
+  }
+
+  /// A length of time in seconds.
+  func duration(_ name: String) -> Int64? {
+    guard let text = text(name) else { return nil }
+    guard let seconds = Quantity.seconds(text) else {
+      problem(name, "must be a length of time such as \"30s\", \"15m\", \"24h\" or \"400d\"")
+      return nil
+    }
+    return seconds
+  }
+
+  /// A size in bytes.
+  func size(_ name: String) -> Int64? {
+    if case .number? = values[name] { return integer(name) }
+    guard let text = text(name) else { return nil }
+    guard let bytes = Quantity.bytes(text), bytes > 0 else {
+      problem(name, "must be a size such as \"1MiB\" or \"512KiB\"")
+      return nil
+    }
+    return bytes
+  }
+
+  /// A whole number; also as text, so that it can come from the environment.
+  func integer(_ name: String) -> Int64? {
+    guard let value = value(name) else { return nil }
+    switch value {
+    case .number(let number):
+      if let integer = Int64(number.description) { return integer }
+    case .text:
+      guard let text = text(name) else { return nil }
+      if let integer = Int64(text) { return integer }
+    default:
+      break
+    }
+    problem(name, "must be a whole number")
+    return nil
+  }
+
+  /// A decimal number.
+  func decimal(_ name: String) -> Decimal? {
+    guard let value = value(name) else { return nil }
+    guard case .number(let number) = value else {
+      wrongKind(name, value, expected: "a number")
+      return nil
+    }
+    return number
+  }
+
+  /// A number, or one of a few words.
+  func decimalOrText(_ name: String) -> (number: Decimal?, text: String?) {
+    if case .number? = value(name) { return (decimal(name), nil) }
+    return (nil, text(name))
+  }
+
+  /// A number or a text, as text.
+  func integerOrText(_ name: String) -> String? {
+    if case .number? = value(name) { return integer(name).map { String($0) } }
+    return text(name)
+  }
+
+  func bool(_ name: String) -> Bool? {
+    guard let value = value(name) else { return nil }
+    guard case .bool(let flag) = value else {
+      wrongKind(name, value, expected: "true or false")
+      return nil
+    }
+    return flag
+  }
+
+  /// A list of texts.
+  func texts(_ name: String) -> [String]? {
+    guard let value = value(name) else { return nil }
+    guard case .list(let items) = value else {
+      wrongKind(name, value, expected: "a list")
+      return nil
+    }
+    return items.enumerated().compactMap { index, item in
+      let place = "\(name)[\(index)]"
+      guard case .text(let raw) = item, !raw.isEmpty else {
+        wrongKind(place, item, expected: "text that is not empty")
+        return nil
+      }
+      return substituted(raw, place)
+    }
+  }
+
+  /// A list of texts, each of them known.
+  func choices(_ name: String, among words: [String]) -> [String]? {
+    texts(name)?.enumerated().compactMap { index, text in
+      if words.contains(text) { return text }
+      let known = words.count <= 8 ? ": \(words.joined(separator: ", "))" : ""
+      problem("\(name)[\(index)]", "is not known\(known)\(Suggestion.hint(for: text, among: words))")
+      return nil
+    }
+  }
+
+  /// A moment: RFC 3339, or a day, which stands for its first moment in UTC.
+  func instant(_ name: String) -> Instant? {
+    guard let text = text(name) else { return nil }
+    guard let instant = Instant(text) ?? Instant("\(text)T00:00:00Z") else {
+      problem(name, "must be a moment such as \"2026-01-31T12:00:00Z\" or \"2026-01-31\"")
+      return nil
+    }
+    return instant
+  }
+
+  /// The name of a time zone.
+  func timezone(_ name: String) -> String? {
+    guard let text = text(name) else { return nil }
+    guard TimeZone(identifier: text) != nil else {
+      problem(name, "is not a time zone; write it as \"Europe/Berlin\" or \"UTC\"")
+      return nil
+    }
+    return text
+  }
+
+  /// A file that is there, as an absolute path; relative ones start from the folder of the configuration file.
+  func existingFile(_ name: String) -> String? { text(name).flatMap { existing($0, name) } }
+
+  /// Files that are there, as absolute paths.
+  func existingFiles(_ name: String) -> [String]? {
+    texts(name)?.enumerated().compactMap { existing($1, "\(name)[\($0)]") }
+  }
+
+  /// A web address. Never shown: it may hold a secret.
+  func url(_ name: String, isRequired: Bool = false) -> String? {
+    guard let text = isRequired ? requiredText(name) : text(name), !text.isEmpty else { return nil }
+    guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
+      url.host()?.isEmpty == false
+    else {
+      problem(name, "must be an address that begins with https:// (it is not shown, since it may hold a secret)")
+      return nil
+    }
+    return text
+  }
+
+  // MARK: - Sections
+
+  /// A section of this one. The caller calls its ``finish()``.
+  func section(_ name: String) -> ConfigurationReader? {
+    guard let value = value(name) else { return nil }
+    guard case .section(let values) = value else {
+      wrongKind(name, value, expected: "a section { … }")
+      return nil
+    }
+    return ConfigurationReader(values, path: join(name), file: file)
+  }
+
+  /// A list of sections.
+  func sections(_ name: String) -> [ConfigurationReader] {
+    guard let value = value(name) else { return [] }
+    guard case .list(let items) = value else {
+      wrongKind(name, value, expected: "a list of sections [{ … }]")
+      return []
+    }
+    return items.enumerated().compactMap { index, item in
+      guard case .section(let values) = item else {
+        wrongKind("\(name)[\(index)]", item, expected: "a section { … }")
+        return nil
+      }
+      return ConfigurationReader(values, path: join("\(name)[\(index)]"), file: file)
+    }
+  }
+
+  // MARK: -
+
+  /// Replaces each `${NAME}`; a problem when the environment lacks one.
+  private func substituted(_ raw: String, _ name: String) -> String? {
+    var result = ""
+    var rest = raw[...]
+    var isComplete = true
+    while let start = rest.firstRange(of: "${") {
+      result += rest[..<start.lowerBound]
+      rest = rest[start.upperBound...]
+      guard let end = rest.firstIndex(of: "}") else {
+        problem(name, "has a \"${\" without its \"}\"")
+        return nil
+      }
+      let variable = String(rest[..<end])
+      rest = rest[rest.index(after: end)...]
+      if let value = file.environment[variable], !value.isEmpty {
+        result += value
+      } else {
+        problem(name, "the environment has no \(variable)")
+        isComplete = false
+      }
+    }
+    return isComplete ? result + rest : nil
+  }
+
+  private func existing(_ path: String, _ name: String) -> String? {
+    let absolute = path.hasPrefix("/") ? path : "\(file.folder)/\(path)"
+    guard FileManager.default.isReadableFile(atPath: absolute) else {
+      problem(name, "there is no file \(absolute) that can be read")
+      return nil
+    }
+    return absolute
+  }
+}

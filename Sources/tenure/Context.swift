@@ -1,0 +1,61 @@
+import Foundation
+import Postgres
+
+/// What a command works with.
+struct Context: Sendable {
+  let log: Log
+  let output: Output
+  /// Whether the result is printed as JSON.
+  let isJSON: Bool
+  /// The configuration the command line names, if any.
+  private let configurationFile: String?
+  private let environment: [String: String]
+
+  init(
+    arguments: Arguments, log: Log, output: Output,
+    environment: [String: String] = ProcessInfo.processInfo.environment
+  ) {
+    self.log = log
+    self.output = output
+    self.environment = environment
+    isJSON = arguments.flag("json")
+    configurationFile = arguments.value("config") ?? environment["TENURE_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// The configuration: of the file the command line or `TENURE_CONFIG` names, else of `./tenure.json` when it exists,
+  /// else an empty one.
+  ///
+  /// - Throws: ``ConfigurationError`` with every problem the file has.
+  func configuration() throws -> Configuration {
+    if configurationFile == nil, !FileManager.default.fileExists(atPath: "tenure.json") { return Configuration() }
+    return try Configuration(file: configurationFile ?? "tenure.json", environment: environment)
+  }
+
+  /// Runs `body` with the database: the one `DATABASE_URL` or the configuration names, else the program's own server,
+  /// which runs as long as a command uses it.
+  ///
+  /// - Parameter isMigrationNeeded: whether the schema must be there and be the program's. The program's own database and
+  ///   an empty one are migrated; any other must have been migrated by `tenure migrate`.
+  func withDatabase<T: Sendable>(
+    migrated isMigrationNeeded: Bool = true, _ body: @Sendable (Database) async throws -> T
+  ) async throws -> T {
+    let configured = try configuration().database
+    let given = environment["DATABASE_URL"].flatMap { $0.isEmpty ? nil : $0 } ?? configured
+    if let given {
+      let database = Database(connectionString: given, isEmbedded: false)
+      if isMigrationNeeded { try await database.prepare(log) }
+      return try await body(database)
+    }
+    let server = try await LocalServer.start(environment: environment, log: log)
+    do {
+      let database = Database(connectionString: server.connectionString, isEmbedded: true)
+      if isMigrationNeeded { try await database.prepare(log) }
+      let value = try await body(database)
+      await server.leave()
+      return value
+    } catch {
+      await server.leave()
+      throw error
+    }
+  }
+}

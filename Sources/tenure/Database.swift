@@ -1,0 +1,40 @@
+import Postgres
+import SQL
+
+/// The database a command works on.
+struct Database: Sendable {
+  /// How to connect to it. It may hold a password: never to be shown.
+  let connectionString: String
+  /// Whether it is the program's own server's.
+  let isEmbedded: Bool
+
+  /// The program's migrations and report views.
+  static let migrator = Migrator(
+    migrations: SQLFiles.folder("migrations").map { Script(name: $0.name, text: $0.text) },
+    repeatable: SQLFiles.folder("report").map { Script(name: $0.name, text: $0.text) })
+
+  /// Connects.
+  func open() async throws -> Connection {
+    let connection = try await Connection.open(connectionString)
+    let version = await connection.serverVersion
+    guard version >= 140_000 else {
+      throw Failure("the database server has version \(version / 10_000); PostgreSQL 14 or newer is needed")
+    }
+    return connection
+  }
+
+  /// Makes sure that the schema is there and is the program's.
+  func prepare(_ log: Log) async throws {
+    let connection = try await open()
+    let status = try await Self.migrator.status(on: connection)
+    if !status.isCurrent {
+      guard isEmbedded || status.isEmpty else {
+        let reason = status.pending.isEmpty ? "its report views are" : "its schema is"
+        throw Failure("the database is not ready: \(reason) of another version of tenure. Run: tenure migrate")
+      }
+      let outcome = try await Self.migrator.migrate(on: connection)
+      log.info("database migrated", ["migrations": .init(outcome.applied.count)])
+    }
+    await connection.close()
+  }
+}
