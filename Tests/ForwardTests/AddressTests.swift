@@ -1,3 +1,4 @@
+import Postgres
 import TestSupport
 import Testing
 

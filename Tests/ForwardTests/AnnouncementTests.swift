@@ -1,10 +1,11 @@
-import Forward
 import Foundation
 import Postgres
 import SQL
 import TestSupport
 import Testing
 import Vocabulary
+
+@testable import Forward
 
 @Suite("Announcements")
 struct AnnouncementTests {

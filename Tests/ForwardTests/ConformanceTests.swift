@@ -1,8 +1,10 @@
-import Forward
+import Postgres
 import Synchronization
 import TestSupport
 import Testing
 import Vocabulary
+
+@testable import Forward
 
 /// What every target must do, whatever it is.
 @Suite("Every target")

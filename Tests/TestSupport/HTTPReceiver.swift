@@ -109,8 +109,9 @@ public final class HTTPReceiver: Sendable {
 
   private func accept(on listener: Int32) {
     while true {
-      let connection = accept4(listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+      let connection = Glibc.accept(listener, nil, nil)
       guard connection >= 0 else { break }
+      _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
       let isClosed = state.withLock { state in
         state.descriptors.insert(connection)
         return state.isClosed
@@ -197,7 +198,7 @@ public final class HTTPReceiver: Sendable {
     var offset = 0
     while offset < bytes.count {
       let sent = bytes[offset...].withUnsafeBytes {
-        send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+        send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
       guard sent > 0 else { return }
       offset += sent
