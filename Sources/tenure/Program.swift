@@ -11,7 +11,8 @@ enum Program {
 
   /// Every command, in the order the help text shows them.
   static let commands: [any Command.Type] = [
-    MigrateCommand.self, AppsCommand.self, AppsRenameCommand.self, MeasureCommand.self, ReportCommand.self,
+    MigrateCommand.self, IngestCommand.self, MeasureCommand.self, ReportCommand.self, AppsCommand.self,
+    AppsRenameCommand.self, CatalogueImportCommand.self, WinbackImportCommand.self,
   ]
 
   /// Runs the program with the arguments of the process, and ends the process.

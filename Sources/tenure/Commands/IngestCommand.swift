@@ -30,7 +30,8 @@ struct IngestCommand: Command {
   init(_ arguments: Arguments) throws(UsageError) {
     guard let name = try arguments.choice("source", among: Self.sources), let source = Source(rawValue: name) else {
       throw UsageError(
-        "ingest: --source is missing: it says where the events come from, one of \(Self.sources.joined(separator: ", "))")
+        "ingest: --source is missing: it says where the events come from, one of \(Self.sources.joined(separator: ", "))"
+      )
     }
     self.source = source
     app = arguments.value("app")
