@@ -11,7 +11,7 @@ enum Program {
 
   /// Every command, in the order the help text shows them.
   static let commands: [any Command.Type] = [
-    MigrateCommand.self, AppsCommand.self, AppsRenameCommand.self,
+    MigrateCommand.self, AppsCommand.self, AppsRenameCommand.self, MeasureCommand.self, ReportCommand.self,
   ]
 
   /// Runs the program with the arguments of the process, and ends the process.

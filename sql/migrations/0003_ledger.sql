@@ -70,6 +70,7 @@ create table ledger.period (
     primary key (subscription_key, purchased_at, transaction_id)
 );
 create index period_due on ledger.period (due_at) where due_at is not null;
+create index period_running on ledger.period (subscription_key) where closing is null;
 create index period_of_win_back on ledger.period (subscription_key, offer_id) where offer = 'win_back';
 comment on table ledger.period is
 'Periods, one row per transaction: access, kind of charge, how it began and ended. A cache: it can be derived again';

@@ -1,7 +1,6 @@
 -- The views that people and dashboards read. A comment on a column begins with what may be done with it: a Dimension
 -- groups; a Flow is summed; a Stock is read at the last day, an Opening at the first; a Rate and a Count of distinct
 -- things are not added; a Detail belongs to its row.
-create schema report;
 comment on schema report is 'Reports: one view each, every column explained';
 
 -- The last finished run: the moment and the settings that reports show.
