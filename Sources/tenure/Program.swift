@@ -12,6 +12,8 @@ enum Program {
   /// Every command, in the order the help text shows them.
   static let commands: [any Command.Type] = [
     MigrateCommand.self, AppsCommand.self, AppsRenameCommand.self, MeasureCommand.self, ReportCommand.self,
+    ForwardCommand.self, TargetsCommand.self, TargetsTestCommand.self, TargetsPauseCommand.self,
+    TargetsResumeCommand.self, TargetsReplayCommand.self,
   ]
 
   /// Runs the program with the arguments of the process, and ends the process.

@@ -54,7 +54,7 @@ struct ForwardCommand: Command {
 
   static func show(_ summary: ForwardSummary, _ context: Context) throws {
     if context.isJSON {
-      try context.output.line(summary.json)
+      try context.output.json(summary)
     } else {
       try context.output.line(
         "delivered \(summary.delivered), refused \(summary.refused), waiting \(summary.waiting), held \(summary.held)")

@@ -3,7 +3,8 @@ import Forward
 /// `tenure targets resume`: sends to a target again.
 struct TargetsResumeCommand: Command {
   static let syntax = CommandSyntax(
-    "targets resume", summary: "sends to a target again; what has failed starts anew", operands: [TargetsCommand.operand])
+    "targets resume", summary: "sends to a target again; what has failed starts anew",
+    operands: [TargetsCommand.operand])
 
   private let name: String
 

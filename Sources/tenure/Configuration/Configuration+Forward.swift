@@ -7,14 +7,29 @@ extension Configuration {
 
   /// The targets, ready to be sent to.
   ///
-  /// - Throws: ``Failure`` when a target's settings cannot be used.
+  /// - Throws: ``Failure`` when there is a type of target that this version cannot send to.
   func makeTargets() throws -> [any Forward.Target] {
     try targetConfigurations.map { configuration in
       do {
         return try configuration.makeTarget()
       } catch {
-        throw Failure("reading the configuration: \(error)")
+        throw Failure("reading the targets of the configuration: \(error)")
       }
+    }
+  }
+}
+
+extension Configuration.Target {
+  /// Puts down what is wrong with settings that are there but cannot be used, such as a secret that is none.
+  func check(_ reader: ConfigurationReader) {
+    guard let configuration = TargetConfiguration(self), TargetConfiguration.types.contains(configuration.type) else {
+      return
+    }
+    do {
+      _ = try configuration.makeTarget()
+    } catch {
+      // What is missing has been said already.
+      if reader.text(error.setting) != nil { reader.problem(error.setting, error.message) }
     }
   }
 }
