@@ -62,7 +62,7 @@ let package = Package(
       name: "MeasureTests", dependencies: ["Measure", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "ReportTests", dependencies: ["Report", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "ForwardTests", dependencies: ["Forward", "TestSupport"], swiftSettings: strict),
+      name: "ForwardTests", dependencies: ["Forward", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(name: "PipelineTests", dependencies: ["tenure", "TestSupport"], swiftSettings: strict),
   ]
 )

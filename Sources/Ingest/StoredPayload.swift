@@ -41,15 +41,23 @@ public struct StoredPayload: Sendable, Equatable {
 
   private mutating func append(_ json: ArraySlice<UInt8>) {
     var rest = json
-    while let found = rest.firstRange(of: Self.mark) {
-      body += rest[..<found.upperBound]
+    while let end = Self.endOfMark(in: rest) {
+      body += rest[..<end]
       body.append(UInt8(ascii: "#"))
-      rest = rest[found.upperBound...]
+      rest = rest[end...]
     }
     body += rest
   }
 
-  private static let mark = Array("\"#".utf8)
+  /// Where the next `"#` ends.
+  private static func endOfMark(in text: ArraySlice<UInt8>) -> Int? {
+    var rest = text
+    while let place = rest.firstIndex(of: UInt8(ascii: "#")) {
+      if place > text.startIndex, text[place - 1] == UInt8(ascii: "\"") { return place + 1 }
+      rest = rest[(place + 1)...]
+    }
+    return nil
+  }
 
   /// The text as it came, byte for byte; nil when the stored text is not of this form.
   ///
@@ -64,11 +72,11 @@ public struct StoredPayload: Sendable, Equatable {
     }
     var payload: [UInt8] = []
     var rest = parts[2]
-    while let found = rest.firstRange(of: mark) {
-      payload += rest[..<found.lowerBound]
-      rest = rest[found.upperBound...]
+    while let end = endOfMark(in: rest) {
+      payload += rest[..<(end - 2)]
+      rest = rest[end...]
       if rest.first == UInt8(ascii: "#") {
-        payload += mark
+        payload += Array("\"#".utf8)
         rest = rest.dropFirst()
       } else if let dot = rest.firstIndex(of: UInt8(ascii: ".")), let nested = header(rest[..<dot], headers) {
         payload += [UInt8(ascii: "\"")] + Base64URL.encode(nested)

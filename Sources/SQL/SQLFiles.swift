@@ -5,6 +5,12 @@ public struct SQLFile: Sendable {
   /// The file's text, byte for byte.
   public let text: String
 
+  /// A file that was not embedded.
+  public init(path: String, text: String) {
+    self.path = path
+    self.text = text
+  }
+
   /// The file's name without folders and without its ending, such as `01_window`.
   public var name: String {
     let last = path.split(separator: "/").last ?? ""

@@ -35,63 +35,50 @@ public final class SignedDataVerifier {
   /// - Parameters:
   ///   - compact: The text, without white space around it.
   ///   - now: Microseconds since 1970: when certificates must be valid if the payload does not say when it was signed.
-  public func verify(_ compact: some Sequence<UInt8>, now: Int64) -> Result<VerifiedPayload, SignatureRejection> {
-    let known = compact.withContiguousStorageIfAvailable { result(of: $0, now: now) }
-    return known ?? Array(compact).withUnsafeBufferPointer { result(of: $0, now: now) }
+  public func verify(_ compact: ArraySlice<UInt8>, now: Int64) -> Result<VerifiedPayload, SignatureRejection> {
+    UnverifiedPayload.read(compact).flatMap { verify($0, now: now) }
   }
 
   /// Verifies one signed text.
   public func verify(_ compact: String, now: Int64) -> Result<VerifiedPayload, SignatureRejection> {
-    verify(compact.utf8, now: now)
+    verify(Array(compact.utf8)[...], now: now)
   }
 
-  private func result(
-    of compact: UnsafeBufferPointer<UInt8>, now: Int64
-  ) -> Result<VerifiedPayload, SignatureRejection> {
+  /// Verifies one signed text that was taken apart before.
+  public func verify(_ payload: UnverifiedPayload, now: Int64) -> Result<VerifiedPayload, SignatureRejection> {
     do throws(SignatureRejection) {
-      return .success(try payload(of: compact, now: now))
+      return .success(
+        VerifiedPayload(
+          document: payload.document, header: try verifiedHeader(of: payload, now: now), signature: payload.signature,
+          signedAt: payload.signedAt))
     } catch {
       return .failure(error)
     }
   }
 
-  private func payload(
-    of compact: UnsafeBufferPointer<UInt8>, now: Int64
-  ) throws(SignatureRejection) -> VerifiedPayload {
-    let dot = UInt8(ascii: ".")
-    // The header used last is tried first: comparing is faster than searching.
-    var known = headers.first.flatMap { $0.isPrefix(of: compact) ? $0 : nil }
-    guard let first = known?.text.count ?? compact.firstIndex(of: dot),
-      let second = compact[(first + 1)...].firstIndex(of: dot), !compact[(second + 1)...].contains(dot)
-    else { throw .malformed }
-    let headerText = UnsafeBufferPointer(rebasing: compact[..<first])
-    if known == nil { known = remembered(headerText) }
-    let read = known == nil ? try readHeader(headerText) : nil
-
-    guard second + 1 < compact.count else { throw .unsigned }
-    guard let signature = Base64URL.decode(compact[(second + 1)...]) else { throw .malformed }
-    guard signature.count == 64 else { throw .signature }
-    guard let bytes = Base64URL.decode(compact[(first + 1)..<second]) else { throw .malformed }
-    let document: JSONDocument
-    do { document = try JSONDocument(bytes) } catch { throw .malformed }
-    guard document.root.kind == .object else { throw .malformed }
-    let signedAt = try Self.signedAt(document.root)
-    let moment = Self.seconds(signedAt ?? now)
-    let signed = UnsafeBufferPointer(rebasing: compact[..<second])
+  private func verifiedHeader(
+    of payload: UnverifiedPayload, now: Int64
+  ) throws(SignatureRejection) -> ProtectedHeader {
+    let text = payload.compact[..<payload.headerEnd]
+    let known = remembered(text)
+    let read = known == nil ? try readHeader(text) : nil
+    guard !payload.signature.isEmpty else { throw .unsigned }
+    guard payload.signature.count == 64 else { throw .signature }
+    let moment = Self.seconds(payload.signedAt ?? now)
 
     if let known, known.chain.validity?.contains(moment) == true, known.rootValidity.contains(moment) {
-      guard isSigned(signed, signature, by: known) else { throw .signature }
-      return VerifiedPayload(document: document, header: known.header, signature: signature, signedAt: signedAt)
+      guard isSigned(payload, by: known) else { throw .signature }
+      return known.header
     }
     // A known header of another moment goes the way of a new one: another root may have been valid then.
     let fresh: VerifiedHeader
     if let known { fresh = known } else if let read { fresh = try VerifiedHeader(read) } else { throw .malformed }
     guard fresh.chain.validity?.contains(moment) == true else { throw .certificateExpired }
-    guard isSigned(signed, signature, by: fresh) else { throw .signature }
+    guard isSigned(payload, by: fresh) else { throw .signature }
     fresh.rootValidity = try fresh.chain.verify(at: moment)
     verifiedChains += 1
     if known == nil { remember(fresh) }
-    return VerifiedPayload(document: document, header: fresh.header, signature: signature, signedAt: signedAt)
+    return fresh.header
   }
 
   // MARK: The header
@@ -103,7 +90,7 @@ public final class SignedDataVerifier {
     let chain: CertificateChain
   }
 
-  private func readHeader(_ text: UnsafeBufferPointer<UInt8>) throws(SignatureRejection) -> ReadHeader {
+  private func readHeader(_ text: ArraySlice<UInt8>) throws(SignatureRejection) -> ReadHeader {
     guard let bytes = Base64URL.decode(text) else { throw .malformed }
     let document: JSONDocument
     do { document = try JSONDocument(bytes) } catch { throw .malformed }
@@ -115,7 +102,8 @@ public final class SignedDataVerifier {
     return ReadHeader(text: Array(text), bytes: bytes, chain: try CertificateChain(x5c: x5c, trusted: roots))
   }
 
-  private func remembered(_ text: UnsafeBufferPointer<UInt8>) -> VerifiedHeader? {
+  private func remembered(_ text: ArraySlice<UInt8>) -> VerifiedHeader? {
+    if let last = headers.first, last.isText(text) { return last }
     guard let index = headers.firstIndex(where: { $0.isText(text) }) else { return nil }
     let header = headers.remove(at: index)
     headers.insert(header, at: 0)
@@ -127,15 +115,6 @@ public final class SignedDataVerifier {
     if headers.count > Self.capacity { headers.removeLast() }
   }
 
-  // MARK: The moment
-
-  /// When the payload was signed, by its own word; fractions of a millisecond are what Xcode writes.
-  private static func signedAt(_ payload: JSONValue) throws(SignatureRejection) -> Int64? {
-    guard let date = payload["signedDate"] ?? payload["receiptCreationDate"] else { return nil }
-    guard let microseconds = date.integer(scaledBy: 3, rounding: .down) else { throw .malformed }
-    return microseconds
-  }
-
   private static func seconds(_ microseconds: Int64) -> Int64 {
     let (quotient, remainder) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
     return remainder < 0 ? quotient - 1 : quotient
@@ -143,17 +122,16 @@ public final class SignedDataVerifier {
 
   // MARK: The signature
 
-  private func isSigned(
-    _ signed: UnsafeBufferPointer<UInt8>, _ signature: [UInt8], by header: VerifiedHeader
-  ) -> Bool {
+  private func isSigned(_ payload: UnverifiedPayload, by header: VerifiedHeader) -> Bool {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: SHA256.byteCount + 72) { buffer in
       guard let digest = buffer.baseAddress else { return false }
+      let signed = payload.compact[..<payload.payloadEnd]
       guard EVP_DigestInit_ex(digestContext, SHA256.algorithm, nil) == 1,
-        EVP_DigestUpdate(digestContext, signed.baseAddress, signed.count) == 1,
+        signed.withUnsafeBytes({ EVP_DigestUpdate(digestContext, $0.baseAddress, $0.count) }) == 1,
         EVP_DigestFinal_ex(digestContext, digest, nil) == 1
       else { preconditionFailure("libcrypto could not compute SHA-256") }
       let der = digest + SHA256.byteCount
-      let length = ECDSASignature.writeDER(of: signature, to: der)
+      let length = ECDSASignature.writeDER(of: payload.signature, to: der)
       // Anything but 1 is a refusal; the error queue would keep the reason for a later caller.
       if EVP_PKEY_verify(header.context, der, length, digest, SHA256.byteCount) == 1 { return true }
       ERR_clear_error()
@@ -184,14 +162,12 @@ final class VerifiedHeader {
 
   deinit { EVP_PKEY_CTX_free(context) }
 
-  func isText(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard let base = other.baseAddress, other.count == text.count else { return false }
-    return memcmp(text, base, text.count) == 0
-  }
-
-  /// Whether a signed text begins with this header and a dot.
-  func isPrefix(of compact: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard compact.count > text.count, compact[text.count] == UInt8(ascii: ".") else { return false }
-    return isText(UnsafeBufferPointer(rebasing: compact[..<text.count]))
+  func isText(_ other: ArraySlice<UInt8>) -> Bool {
+    other.count == text.count
+      && other.withUnsafeBytes { other in
+        // No header is empty.
+        guard let base = other.baseAddress else { return false }
+        return memcmp(text, base, other.count) == 0
+      }
   }
 }

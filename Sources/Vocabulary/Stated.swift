@@ -11,11 +11,13 @@ public enum Stated<Value: Sendable & Equatable>: Sendable, Equatable {
   case value(Value)
 
   /// What a snapshot says by an optional value: the value, or that there is none.
+  @inlinable
   public init(snapshot value: Value?) {
     self = value.map { .value($0) } ?? .absent
   }
 
   /// What a version says of a field that is carried over from older versions when it is missing.
+  @inlinable
   public init(carriedOver value: Value?) {
     self = value.map { .value($0) } ?? .unstated
   }

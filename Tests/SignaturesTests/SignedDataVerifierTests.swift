@@ -312,14 +312,14 @@ struct SignedDataVerifierTests {
     let compact = Array(authority.sign(payload).utf8)
     let fresh = SignedDataVerifier(roots: authority.roots)
     let remembering = SignedDataVerifier(roots: authority.roots)
-    #expect(throws: Never.self) { try remembering.verify(compact, now: now).get() }
+    #expect(throws: Never.self) { try remembering.verify(compact[...], now: now).get() }
     let replacements = Array("A9_=.".utf8) + [0xFF]
     for position in compact.indices {
       for replacement in replacements + [compact[position] ^ 1] where replacement != compact[position] {
         var changed = compact
         changed[position] = replacement
         for verifier in [fresh, remembering] {
-          guard case .success = verifier.verify(changed, now: now) else { continue }
+          guard case .success = verifier.verify(changed[...], now: now) else { continue }
           Issue.record("byte \(position) changed to \(replacement) was accepted")
         }
       }
@@ -374,7 +374,7 @@ struct GenuineSignedDataTests {
         where replacement != compact[position] {
           var changed = compact
           changed[position] = replacement
-          guard case .success = verifier.verify(changed, now: now) else { continue }
+          guard case .success = verifier.verify(changed[...], now: now) else { continue }
           Issue.record("\(genuine.name): byte \(position) changed to \(replacement) was accepted")
         }
       }

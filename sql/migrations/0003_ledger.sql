@@ -70,6 +70,7 @@ create table ledger.period (
     primary key (subscription_key, purchased_at, transaction_id)
 );
 create index period_due on ledger.period (due_at) where due_at is not null;
+create index period_running on ledger.period (subscription_key) where closing is null;
 create index period_of_win_back on ledger.period (subscription_key, offer_id) where offer = 'win_back';
 comment on table ledger.period is
 'Periods, one row per transaction: access, kind of charge, how it began and ended. A cache: it can be derived again';
@@ -138,14 +139,15 @@ comment on column ledger.entry.from_price is 'Price of the running period that i
 
 create table ledger.chain (
     subscription_key bigint primary key,
-    as_of timestamptz not null,
-    transaction_id text,
+    class text,
     purchased_at timestamptz,
+    transaction_id text,
     auto_renew boolean,
-    win_back_offers text [],
-    settled_runs integer not null
+    win_back_offers text []
 );
 comment on table ledger.chain is 'Chains as the last run that settled them left them: the last period and the newest word';
+comment on column ledger.chain.class is 'The class of its transactions, or mixed';
+comment on column ledger.chain.purchased_at is 'When its last subscription transaction was bought; null when it has none';
 comment on column ledger.chain.win_back_offers is
 'The store''s list of win-back offers, best first, when the newest status carries one';
 
@@ -177,11 +179,113 @@ comment on table ledger.subscriber_entry is
 
 create table ledger.product (
     app_id bigint not null,
+    environment text not null,
+    store text not null,
     product_id text not null,
     group_id text,
     period text,
+    is_at_usual_price boolean not null,
     seen_at timestamptz not null,
     transaction_id text not null,
-    primary key (app_id, product_id)
+    primary key (app_id, environment, store, product_id)
 );
-comment on table ledger.product is 'Products as their newest transaction shows them, for those that no catalogue describes';
+comment on table ledger.product is
+'Products as their newest transaction shows them, one without an offer where there is any';
+
+create function ledger.whole_months(starts_at timestamptz, ends_at timestamptz) returns integer
+language sql immutable parallel safe
+return (
+    with elapsed as (
+        select
+            (extract(year from ends_at at time zone 'UTC') - extract(year from starts_at at time zone 'UTC')) * 12
+            + extract(month from ends_at at time zone 'UTC') - extract(month from starts_at at time zone 'UTC') as months
+    )
+    select
+        case
+            when (starts_at at time zone 'UTC') + make_interval(months => months::integer) <= ends_at at time zone 'UTC'
+                then months
+            else months - 1
+        end::integer
+    from elapsed
+);
+comment on function ledger.whole_months(timestamptz, timestamptz) is
+'Whole calendar months from one moment to another, in UTC: 31 January to 28 February is one, as months end early';
+
+create function ledger.rest_of_months(starts_at timestamptz, ends_at timestamptz) returns interval
+language sql immutable parallel safe
+return (ends_at at time zone 'UTC')
+- ((starts_at at time zone 'UTC') + make_interval(months => ledger.whole_months(starts_at, ends_at)));
+comment on function ledger.rest_of_months(timestamptz, timestamptz) is
+'What is left between two moments after their whole months';
+
+create function ledger.half_even(amount numeric) returns numeric
+language sql immutable parallel safe
+return case
+    when amount - trunc(amount) in (0.5, -0.5) and mod(trunc(amount), 2) = 0 then trunc(amount)
+    else round(amount)
+end;
+comment on function ledger.half_even(numeric) is 'A number rounded to a whole one, halves to the even neighbour';
+
+create function ledger.share(whole bigint, part bigint, of_total bigint) returns bigint
+language sql immutable parallel safe
+return case when of_total <> 0 then ledger.half_even(whole::numeric * part / of_total)::bigint end;
+comment on function ledger.share(bigint, bigint, bigint) is
+'The share part / of_total of an amount in micros, rounded half to even; null where the total is 0 or unknown';
+
+create function ledger.usual_length(days numeric) returns text
+language sql immutable parallel safe
+return (
+    select usual.period
+    from (
+        values
+        ('P3D', 3::numeric), ('P1W', 7), ('P2W', 14), ('P1M', 30.4375), ('P2M', 60.875), ('P3M', 91.3125), ('P6M', 182.625),
+        ('P1Y', 365.25)
+    ) as usual (period, days)
+    order by abs(usual.days - usual_length.days)
+    limit 1
+);
+comment on function ledger.usual_length(numeric) is
+'The length that stores sell which is nearest to so many days: 28 to 31 are a month';
+
+create function ledger.monthly_price(price bigint, period text) returns bigint
+language sql immutable parallel safe
+return (
+    with length as (
+        select
+            substring(period from '^P([0-9]+)')::numeric as n,
+            right(period, 1) as unit
+    )
+
+    select
+        ledger.half_even(
+            case
+                when unit = 'D' and mod(n, 7) = 0 then price * 52 * 7 / (12 * n)
+                when unit = 'D' then price * 365 / (12 * n)
+                when unit = 'W' then price * 52 / (12 * n)
+                when unit = 'M' then price / n
+                when unit = 'Y' then price / (12 * n)
+            end
+        )::bigint
+    from length
+);
+comment on function ledger.monthly_price(bigint, text) is
+'A price brought to a month, in micros, rounded once, half to even: day x 365/12, week x 52/12, month x 1, year / 12; '
+'days that are a multiple of 7 are weeks';
+
+create function ledger.paid_months(
+    months_before integer, rest_before interval, stretch_started_at timestamptz, stretch_ends_at timestamptz
+) returns integer
+language sql immutable parallel safe
+return coalesce(months_before, 0)
++ case when stretch_started_at < stretch_ends_at then ledger.whole_months(stretch_started_at, stretch_ends_at) else 0 end
++ floor(
+    extract(
+        epoch from coalesce(rest_before, '0')
+        + case
+            when stretch_started_at < stretch_ends_at then ledger.rest_of_months(stretch_started_at, stretch_ends_at)
+            else '0'
+        end
+    ) / (30 * 86400)
+)::integer;
+comment on function ledger.paid_months(integer, interval, timestamptz, timestamptz) is
+'Months of paid access: whole calendar months of each unbroken stretch, and the rests added at 30 days a month';

@@ -20,3 +20,4 @@ grant usage on schema ingest, fact, ledger, measure, forward, reference to tenur
 grant select, insert, update, delete on all tables in schema ingest, fact, ledger, measure, forward, reference
 to tenure_writer;
 grant execute on function ingest.add_payload_month(timestamptz) to tenure_writer;
+grant usage on sequence forward.claim_number to tenure_writer;

@@ -1,0 +1,228 @@
+import Foundation
+import Postgres
+import SQL
+import Signatures
+import Vocabulary
+
+/// A delivery in a forwarder's hands.
+struct HeldDelivery: Sendable {
+  let deliveryID: Int64
+  let claim: Int64
+  let target: String
+  let parcel: Parcel
+  let failures: Int
+  let failingSince: Instant?
+}
+
+/// How an attempt ended, as the database keeps it.
+struct EndedDelivery: Sendable {
+  enum State: String, Sendable {
+    case waiting
+    case delivered
+    case refused
+  }
+
+  let delivery: HeldDelivery
+  let verdict: Verdict
+  let state: State
+  let status: Int?
+  let dueAt: Instant?
+  let failures: Int
+  let failingSince: Instant?
+  let endedAt: Instant
+}
+
+/// The forwarder's session with the database.
+///
+/// A claim is the session's number beside the delivery, and the session holds the lock of that number: when the session
+/// ends, however it does, the lock is gone and with it every claim. No transaction is open while requests are under way.
+struct DeliverySession: Sendable {
+  /// The first half of the lock's key: the letters of "forw". `ended_claims.sql` and the schema's comment repeat it.
+  static let lockClass: Int64 = 0x66_6F_72_77
+
+  let connection: Connection
+  let number: Int64
+
+  /// Begins a session.
+  static func begin(_ connectionString: String) async throws -> DeliverySession {
+    let connection = try await Connection.open(connectionString, applicationName: "tenure forward")
+    // A server that loses its client without a word must find out within seconds, for the sake of what it had claimed.
+    try await connection.execute(
+      "set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2")
+    let number = try await connection.query("select nextval('forward.claim_number') as number")[0].int("number")
+    try await connection.query("select pg_advisory_lock($1::integer, $2::integer)", [.int(lockClass), .int(number)])
+    return DeliverySession(connection: connection, number: number)
+  }
+
+  /// Ends the session and its claims.
+  func end() async { await connection.close() }
+
+  /// The numbers of sessions that had deliveries in hand and have ended.
+  func endedClaims() async throws -> [Int64] {
+    try await connection.query(SQLFiles.text("forward/ended_claims.sql")).map { try $0.int("claim") }
+  }
+
+  /// Takes due deliveries and makes the bodies of those that have none.
+  ///
+  /// - Parameters:
+  ///   - room: how many more each target may have in hand.
+  ///   - cutoff: what is due later is left.
+  ///   - inHand: deliveries that this process has in hand, maybe under the number of an earlier session.
+  func claim(
+    room: [(target: any Target, count: Int)], at now: Instant, cutoff: Instant, ended: [Int64], inHand: [Int64]
+  ) async throws -> [HeldDelivery] {
+    let targets = Dictionary(
+      room.map { ($0.target.configuration.name, $0.target) }, uniquingKeysWith: { first, _ in first })
+    let names = room.map { Optional($0.target.configuration.name) }
+    let counts = room.map { Int64($0.count) }
+    return try await connection.transaction { [number] connection in
+      let rows = try connection.query(
+        SQLFiles.text("forward/claim.sql"),
+        [
+          .int(number), .timestamp(microseconds: now.microseconds), .texts(names), .ints(counts), .ints(ended),
+          .ints(inHand), .timestamp(microseconds: cutoff.microseconds),
+        ])
+      let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
+      let made = try Self.makeBodies(of: unmade, targets: targets, on: connection)
+      var paced: Set<String> = []
+      let deliveries: [HeldDelivery] = try rows.compactMap { row in
+        let deliveryID = try row.int("delivery_id")
+        let target = try row.text("target")
+        guard
+          let parcel = try made[deliveryID]
+            ?? row.optionalText("body").map({ body in
+              Parcel(eventID: try row.text("event_id"), body: body)
+            })
+        else { return nil }
+        if targets[target]?.interval != nil { paced.insert(target) }
+        return HeldDelivery(
+          deliveryID: deliveryID, claim: number, target: target, parcel: parcel, failures: Int(try row.int("failures")),
+          failingSince: try row.optionalTimestamp("failing_since").map { Instant(microseconds: $0) })
+      }
+      for target in paced.sorted() {
+        guard let interval = targets[target]?.interval else { continue }
+        try connection.query(
+          "update forward.target set held_until = greatest(held_until, $2) where name = $1",
+          [.text(target), .timestamp(microseconds: now.adding(seconds: interval).microseconds)])
+      }
+      return deliveries
+    }
+  }
+
+  /// Settles what deliveries say, makes their bodies and stores them. Those that turn out to be of a kind that their
+  /// target does not want are taken back; those whose event is gone are refused.
+  private static func makeBodies(
+    of deliveryIDs: [Int64], targets: [String: any Target], on connection: isolated Connection
+  ) throws -> [Int64: Parcel] {
+    guard !deliveryIDs.isEmpty else { return [:] }
+    let settled = try Self.settle(deliveryIDs, on: connection)
+    var parcels: [Int64: Parcel] = [:]
+    var unwanted: [Int64] = []
+    for one in settled {
+      guard one.isWanted, let target = targets[one.target] else {
+        unwanted.append(one.deliveryID)
+        continue
+      }
+      parcels[one.deliveryID] = Parcel(eventID: one.event.eventID, body: target.body(for: one.event))
+    }
+    let kept = settled.filter { parcels[$0.deliveryID] != nil }
+    try connection.query(
+      """
+      update forward.delivery set source = made.source, event_id = made.event_id, kind = made.kind, body = made.body
+      from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+        as made (delivery_id, source, event_id, kind, body)
+      where delivery.delivery_id = made.delivery_id
+      """,
+      [
+        .ints(kept.map(\.deliveryID)), .texts(kept.map(\.source)), .texts(kept.map(\.event.eventID)),
+        .texts(kept.map(\.event.kind.rawValue)), .texts(kept.map { parcels[$0.deliveryID]?.body }),
+      ])
+    if !unwanted.isEmpty {
+      try connection.query("delete from forward.delivery where delivery_id = any($1)", [.ints(unwanted)])
+    }
+    let lost = Set(deliveryIDs).subtracting(settled.map(\.deliveryID))
+    if !lost.isEmpty {
+      try connection.query(
+        """
+        update forward.delivery set state = 'refused', claim = null, last_error = 'its event is gone'
+        where delivery_id = any($1)
+        """, [.ints(lost.sorted())])
+    }
+    return parcels
+  }
+
+  struct Settled {
+    let deliveryID: Int64
+    let target: String
+    let source: String
+    let event: Event
+    let isWanted: Bool
+  }
+
+  /// What deliveries say: their event as it is sent.
+  static func settle(_ deliveryIDs: [Int64], on connection: isolated Connection) throws -> [Settled] {
+    let rows = try connection.query(
+      SQLFiles.text("forward/settle.sql"),
+      [
+        .ints(deliveryIDs), .texts(Source.allCases.map(\.rawValue)), .ints(Source.allCases.map { Int64($0.rank) }),
+      ])
+    let decoder = JSONDecoder()
+    return try rows.map { row in
+      var event = try decoder.decode(Event.self, from: Data(row.text("body").utf8))
+      // The row's columns and not the body decide: a body may be older than this program's vocabulary.
+      event.eventID = try row.text("event_id")
+      event.kind = EventKind(rawValue: try row.text("kind")) ?? .unrecognised
+      event.also.removeAll { $0 == event.kind }
+      event.app = try row.text("app_key")
+      return Settled(
+        deliveryID: try row.int("delivery_id"), target: try row.text("target"), source: try row.text("source"),
+        event: event, isWanted: try row.bool("is_wanted"))
+    }
+  }
+
+  /// Writes down how attempts ended, and what they mean for their targets.
+  ///
+  /// - Returns: The deliveries that were still in this process's hands.
+  func record(_ ended: [EndedDelivery]) async throws -> Set<Int64> {
+    try await connection.transaction { connection in
+      let rows = try connection.query(
+        SQLFiles.text("forward/record.sql"),
+        [
+          .ints(ended.map(\.delivery.deliveryID)), .ints(ended.map(\.delivery.claim)),
+          .texts(ended.map(\.state.rawValue)), .texts(ended.map { $0.status.map(String.init) }),
+          .texts(ended.map(\.verdict.reason)), .texts(ended.map { $0.dueAt?.description }),
+          .ints(ended.map { Int64($0.failures) }), .texts(ended.map { $0.failingSince?.description }),
+          .texts(ended.map(\.endedAt.description)),
+        ])
+      // In the order of names: two forwarders must not wait for each other.
+      for (target, ends) in Dictionary(grouping: ended, by: \.delivery.target).sorted(by: { $0.key < $1.key }) {
+        let success = ends.filter { $0.state == .delivered }.map(\.endedAt).max()
+        let failure = ends.last { $0.state != .delivered }
+        let hold = ends.compactMap { end -> Instant? in
+          if case .throttled = end.verdict { end.dueAt } else { nil }
+        }.max()
+        let isPaused = ends.contains { if case .paused = $0.verdict { true } else { false } }
+        try connection.query(
+          """
+          update forward.target
+          set last_success_at = greatest(last_success_at, $2::timestamptz),
+            last_error = coalesce($3, last_error), last_error_at = coalesce($4::timestamptz, last_error_at),
+            held_until = greatest(held_until, $5::timestamptz), state = case when $6 then 'paused' else state end
+          where name = $1
+          """,
+          [
+            .text(target), Parameter(success?.description), Parameter(failure?.verdict.reason),
+            Parameter(failure?.endedAt.description), Parameter(hold?.description), .bool(isPaused),
+          ])
+      }
+      return Set(try rows.map { try $0.int("delivery_id") })
+    }
+  }
+
+  /// Gives up the claims on deliveries that were not sent.
+  func release(_ deliveryIDs: [Int64]) async throws {
+    try await connection.query(
+      "update forward.delivery set claim = null where delivery_id = any($1) and claim = $2",
+      [.ints(deliveryIDs), .int(number)])
+  }
+}

@@ -1,0 +1,328 @@
+import Foundation
+import Postgres
+public import Vocabulary
+
+/// Sends what is due to the targets.
+///
+/// Several may work on one database: each takes what no other has in hand. A delivery is sent at least once, under an id
+/// that stays the same; it is sent twice only when its outcome could not be written down.
+public struct Forwarder: Sendable {
+  /// How it works; the defaults are for every use but tests.
+  public struct Settings: Sendable {
+    /// How many requests one target may have under way.
+    public var requestsPerTarget = 8
+    /// How many requests may be under way.
+    public var requests = 64
+    /// How long a request may take.
+    public var timeout: Duration = .seconds(20)
+    /// How long requests in hand are given when the forwarder is told to stop.
+    public var grace: Duration = .seconds(5)
+    /// How often ``Forwarder/run()`` looks for what has come due.
+    public var pause: Duration = .seconds(1)
+
+    /// The defaults.
+    public init() {}
+  }
+
+  /// The system's clock.
+  public static let systemClock: @Sendable () -> Instant = {
+    Instant(microseconds: Int64((Date().timeIntervalSince1970 * 1_000_000).rounded(.down)))
+  }
+
+  private let connectionString: String
+  private let targets: [any Target]
+  private let settings: Settings
+  private let now: @Sendable () -> Instant
+  private let chance: @Sendable () -> Double
+  private let report: @Sendable (ForwardReport) -> Void
+
+  /// Creates a forwarder.
+  ///
+  /// - Parameters:
+  ///   - connectionString: the database.
+  ///   - targets: the targets of the configuration. They must be registered (``TargetRegister``).
+  ///   - now: the clock.
+  ///   - chance: numbers from 0 to 1 that spread the times of new attempts.
+  ///   - report: told what happens.
+  public init(
+    connectionString: String, targets: [any Target], settings: Settings = Settings(),
+    now: @escaping @Sendable () -> Instant = Forwarder.systemClock,
+    chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+    report: @escaping @Sendable (ForwardReport) -> Void = { _ in }
+  ) {
+    self.connectionString = connectionString
+    self.targets = targets
+    self.settings = settings
+    self.now = now
+    self.chance = chance
+    self.report = report
+  }
+
+  /// Sends what is due now, and ends when nothing of it is left to send: what failed waits for its time.
+  ///
+  /// A cancelled task ends it early: what is in hand is given a while, and what has no answer then counts as not
+  /// delivered.
+  public func runOnce() async throws -> ForwardSummary {
+    try await work(until: now())
+  }
+
+  /// Sends what comes due until the task is cancelled. A database that goes away is waited for.
+  public func run() async throws {
+    _ = try await work(until: nil)
+  }
+
+  /// The requests that ``runOnce()`` would make first, with secrets masked. Changes nothing.
+  public func preview() async throws -> [(target: String, request: String)] {
+    let now = now()
+    let connection = try await Connection.open(connectionString)
+    let names = targets.map { Optional($0.configuration.name) }
+    let due = try await connection.transaction(.repeatableRead) { connection in
+      let rows = try connection.query(
+        """
+        select delivery.delivery_id, delivery.target, delivery.event_id, delivery.body
+        from forward.delivery
+        inner join forward.target on target.name = delivery.target
+        where delivery.target = any($1) and delivery.state = 'waiting' and target.state = 'active'
+          and delivery.due_at <= $2 and (target.held_until is null or target.held_until <= $2)
+        order by delivery.due_at, delivery.delivery_id
+        """, [.texts(names), .timestamp(microseconds: now.microseconds)])
+      let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
+      let settled = Dictionary(
+        try DeliverySession.settle(unmade, on: connection).filter(\.isWanted).map { ($0.deliveryID, $0.event) },
+        uniquingKeysWith: { first, _ in first })
+      return try rows.compactMap { row -> (target: String, parcel: Parcel)? in
+        let name = try row.text("target")
+        if let body = try row.optionalText("body") {
+          return (name, Parcel(eventID: try row.text("event_id"), body: body))
+        }
+        guard let event = try settled[row.int("delivery_id")] else { return nil }
+        guard let target = targets.first(where: { $0.configuration.name == name }) else { return nil }
+        return (name, Parcel(eventID: event.eventID, body: target.body(for: event)))
+      }
+    }
+    await connection.close()
+    return targets.flatMap { target in
+      let name = target.configuration.name
+      return due.filter { $0.target == name }.map(\.parcel).chunks(of: target.batchSize).map {
+        (name, target.request(carrying: $0, at: now).masked)
+      }
+    }
+  }
+
+  // MARK: -
+
+  /// The end of one request.
+  private struct Answer: Sendable {
+    let deliveries: [HeldDelivery]
+    let result: Result<HTTPResponse, HTTPFailure>
+  }
+
+  /// The clients and the mailbox of one run.
+  private struct Exchange: Sendable {
+    let mailbox = Mailbox<Answer>()
+    let open: HTTPClient
+    let guarded: HTTPClient
+
+    init(timeout: Duration) {
+      open = HTTPClient(allowsPrivateNetwork: true, timeout: timeout)
+      guarded = HTTPClient(allowsPrivateNetwork: false, timeout: timeout)
+    }
+  }
+
+  /// - Parameter cutoff: the moment up to which what is due is sent, and that ends the work; `nil` for no end.
+  private func work(until cutoff: Instant?) async throws -> ForwardSummary {
+    let exchange = Exchange(timeout: settings.timeout)
+    let pause = settings.pause
+    let ticker = Task { [mailbox = exchange.mailbox] in
+      while !Task.isCancelled {
+        try? await Task.sleep(for: pause)
+        mailbox.wake()
+      }
+    }
+    defer { ticker.cancel() }
+    return try await withTaskCancellationHandler {
+      try await work(until: cutoff, exchange)
+    } onCancel: { [grace = settings.grace] in
+      exchange.open.finish(within: grace)
+      exchange.guarded.finish(within: grace)
+      exchange.mailbox.wake()
+    }
+  }
+
+  /// What one pass keeps in mind.
+  private struct Course {
+    var session: DeliverySession?
+    var inHand: [Int64: HeldDelivery] = [:]
+    var ended: [EndedDelivery] = []
+    var endedClaims: [Int64] = []
+    var nextLook = ContinuousClock.now
+    var summary = ForwardSummary()
+  }
+
+  private func work(until cutoff: Instant?, _ exchange: Exchange) async throws -> ForwardSummary {
+    var course = Course()
+    while true {
+      do {
+        let isDone = try await step(&course, until: cutoff, exchange)
+        if isDone { break }
+      } catch let error as PostgresError where error.isConnectionLost && cutoff == nil {
+        report(.databaseLost(error.description))
+        course.session = nil
+        if Task.isCancelled { break }
+      }
+      // Nothing more can be sent before something ends or comes due.
+      for answer in await exchange.mailbox.next() {
+        for delivery in answer.deliveries { course.inHand[delivery.deliveryID] = nil }
+        course.ended += ends(of: answer)
+      }
+    }
+    if let session = course.session {
+      let left = try await session.connection.query(
+        """
+        select count(*) filter (where target.state = 'active') as waiting,
+          count(*) filter (where target.state = 'paused') as held
+        from forward.delivery
+        inner join forward.target on target.name = delivery.target
+        where delivery.state = 'waiting' and delivery.target = any($1)
+        """, [.texts(targets.map { Optional($0.configuration.name) })])
+      course.summary.waiting = Int(try left[0].int("waiting"))
+      course.summary.held = Int(try left[0].int("held"))
+      await session.end()
+    }
+    return course.summary
+  }
+
+  /// Writes down what ended, takes what there is room for and sends it.
+  ///
+  /// - Returns: Whether the work is done.
+  private func step(_ course: inout Course, until cutoff: Instant?, _ exchange: Exchange) async throws -> Bool {
+    let session: DeliverySession
+    if let open = course.session {
+      session = open
+    } else {
+      session = try await DeliverySession.begin(connectionString)
+      course.session = session
+    }
+    if !course.ended.isEmpty {
+      let recorded = try await session.record(course.ended)
+      for end in course.ended where recorded.contains(end.delivery.deliveryID) {
+        switch end.state {
+        case .delivered: course.summary.delivered += 1
+        case .refused: course.summary.refused += 1
+        case .waiting: break
+        }
+      }
+      course.ended = []
+    }
+    if Task.isCancelled { return course.inHand.isEmpty }
+    if course.nextLook <= .now {
+      course.endedClaims = try await session.endedClaims()
+      course.nextLook = .now + .seconds(1)
+    }
+    let room = room(besides: course.inHand)
+    guard !room.isEmpty else { return cutoff != nil && course.inHand.isEmpty }
+    let now = now()
+    let claimed = try await session.claim(
+      room: room, at: now, cutoff: cutoff ?? now, ended: course.endedClaims, inHand: course.inHand.keys.sorted())
+    if Task.isCancelled {
+      try await session.release(claimed.map(\.deliveryID))
+      return course.inHand.isEmpty
+    }
+    for delivery in claimed { course.inHand[delivery.deliveryID] = delivery }
+    send(claimed, at: now, exchange)
+    return cutoff != nil && course.inHand.isEmpty
+  }
+
+  /// How many more deliveries each target may have in hand.
+  private func room(besides inHand: [Int64: HeldDelivery]) -> [(target: any Target, count: Int)] {
+    var left = settings.requests - inHand.count
+    let counts = inHand.values.reduce(into: [String: Int]()) { $0[$1.target, default: 0] += 1 }
+    return targets.compactMap { target in
+      let most = target.interval == nil ? settings.requestsPerTarget * target.batchSize : target.batchSize
+      // A target with a pace has one request under way; the next one is taken when that has ended and the time has come.
+      let taken = counts[target.configuration.name, default: 0]
+      guard target.interval == nil || taken == 0 else { return nil }
+      let count = min(most - taken, max(left, 0) * target.batchSize)
+      guard count > 0 else { return nil }
+      left -= (count + target.batchSize - 1) / target.batchSize
+      return (target, count)
+    }
+  }
+
+  private func send(_ deliveries: [HeldDelivery], at now: Instant, _ exchange: Exchange) {
+    let lanes = Dictionary(grouping: deliveries, by: \.target)
+    for target in targets {
+      guard let lane = lanes[target.configuration.name] else { continue }
+      let client = target.configuration.allowsPrivateNetwork ? exchange.open : exchange.guarded
+      for batch in lane.sorted(by: { $0.deliveryID < $1.deliveryID }).chunks(of: target.batchSize) {
+        client.start(target.request(carrying: batch.map(\.parcel), at: now)) { [mailbox = exchange.mailbox] result in
+          mailbox.post(Answer(deliveries: batch, result: result))
+        }
+      }
+    }
+  }
+
+  /// What an answer means for each delivery of its request.
+  private func ends(of answer: Answer) -> [EndedDelivery] {
+    let name = answer.deliveries.first?.target
+    guard let target = targets.first(where: { $0.configuration.name == name }) else { return [] }
+    let now = now()
+    let verdicts: [Verdict]
+    var status: Int?
+    switch answer.result {
+    case .success(let response):
+      verdicts = target.verdicts(on: response, carrying: answer.deliveries.map(\.parcel), at: now)
+      status = response.status
+    case .failure(let failure):
+      verdicts = answer.deliveries.map { _ in Verdict(failure) }
+    }
+    return zip(answer.deliveries, verdicts).map { delivery, verdict in
+      let end = end(of: delivery, verdict, status: status, at: now)
+      report(
+        .attempted(target: delivery.target, eventID: delivery.parcel.eventID, status: status, verdict: end.verdict))
+      return end
+    }
+  }
+
+  private func end(of delivery: HeldDelivery, _ verdict: Verdict, status: Int?, at now: Instant) -> EndedDelivery {
+    func ended(
+      _ state: EndedDelivery.State, _ verdict: Verdict, dueAt: Instant? = nil, failures: Int? = nil,
+      failingSince: Instant? = nil
+    ) -> EndedDelivery {
+      EndedDelivery(
+        delivery: delivery, verdict: verdict, state: state, status: status, dueAt: dueAt,
+        failures: failures ?? delivery.failures, failingSince: failingSince ?? delivery.failingSince, endedAt: now)
+    }
+    let failures = delivery.failures + 1
+    let since = delivery.failingSince ?? now
+    func later(_ microseconds: Int64, _ reason: String) -> EndedDelivery {
+      let due = Instant(microseconds: now.microseconds + microseconds)
+      if due > since.adding(seconds: RetrySchedule.limit) {
+        return ended(
+          .refused, .refused(reason: "given up after three days: \(reason)"), failures: failures, failingSince: since)
+      }
+      return ended(.waiting, verdict, dueAt: due, failures: failures, failingSince: since)
+    }
+    let scheduled = RetrySchedule.wait(afterFailures: failures, chance: chance())
+    switch verdict {
+    case .delivered: return ended(.delivered, verdict)
+    case .refused: return ended(.refused, verdict, failures: failures)
+    // What paused its target waits with the rest, and is sent at once when the target is resumed.
+    case .paused: return ended(.waiting, verdict, dueAt: now, failures: failures, failingSince: since)
+    case .retry(let reason): return later(scheduled, reason)
+    case .throttled(let seconds, let reason):
+      // Never at once: a target that asks for no wait would be asked without end. A wait that the schedule chose holds
+      // the whole target too, and like one that was asked for no longer than an hour.
+      let longest = RetrySchedule.longestAskedWait * 1_000_000
+      let wait = seconds.map { min(max($0, 1) * 1_000_000, longest) } ?? min(scheduled, longest)
+      return later(wait, reason)
+    }
+  }
+}
+
+extension Array {
+  /// The elements in order, so many at a time.
+  func chunks(of size: Int) -> [[Element]] {
+    stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
+  }
+}

@@ -1,0 +1,58 @@
+/// One request to a target: always a POST.
+public struct HTTPRequest: Sendable, Equatable {
+  /// One header's name and value.
+  public struct Header: Sendable, Equatable {
+    /// The name, in small letters.
+    public var name: String
+    /// The value, one line.
+    public var value: String
+
+    /// Creates a header.
+    public init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// Where it goes. Its path and query may hold secrets and are never shown.
+  public var url: String
+  /// The headers, beside those that every request has.
+  public var headers: [Header]
+  /// The body's bytes.
+  public var body: [UInt8]
+  /// What must not be shown of the headers and the body.
+  public var secrets: [String]
+
+  /// Creates a request.
+  public init(url: String, headers: [Header], body: [UInt8], secrets: [String] = []) {
+    self.url = url
+    self.headers = headers
+    self.body = body
+    self.secrets = secrets
+  }
+
+  /// Scheme, host and port of the address; what follows and who is named before the host is left out.
+  public var origin: String { Self.origin(of: url) }
+
+  /// Scheme, host and port of an address.
+  static func origin(of url: String) -> String {
+    guard let colon = url.firstRange(of: "://") else { return "…" }
+    let authority = url[colon.upperBound...].prefix { !"/?#".contains($0) }
+    let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+    return String(url[..<colon.upperBound]) + host
+  }
+
+  /// The request as text, the body as it is, with secrets masked: what a dry run shows.
+  public var masked: String {
+    let hasPath = url != origin && url != origin + "/"
+    var lines = ["POST \(origin)\(hasPath ? "/…" : "/")"]
+    lines += headers.map { "\($0.name): \($0.value)" }
+    let text = lines.joined(separator: "\n") + "\n\n" + String(decoding: body, as: UTF8.self)
+    return Self.masking(secrets, in: text)
+  }
+
+  /// A text without what must not be shown.
+  static func masking(_ secrets: [String], in text: String) -> String {
+    secrets.filter { !$0.isEmpty }.reduce(text) { $0.replacing($1, with: "…") }
+  }
+}

@@ -1,0 +1,47 @@
+public import Vocabulary
+
+/// A place that events are sent to: what is sent, and what its answers mean. No input, no output, no state.
+///
+/// Claiming, sending, pacing and trying again are the ``Forwarder``'s.
+public protocol Target: Sendable {
+  /// What it is, where it goes and what it wants.
+  var configuration: TargetConfiguration { get }
+
+  /// How many deliveries one request may carry.
+  var batchSize: Int { get }
+
+  /// How many seconds must lie between two requests; `nil` when the target sets no pace.
+  var interval: Int64? { get }
+
+  /// What is sent about an event. It is stored before the first attempt, so every attempt sends the same.
+  func body(for event: Event) -> String
+
+  /// The request that carries these deliveries, at most ``batchSize`` of them.
+  ///
+  /// - Parameter now: when the attempt is made.
+  func request(carrying parcels: [Parcel], at now: Instant) -> HTTPRequest
+
+  /// What an answer means for each of the deliveries that the request carried, in their order.
+  func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant) -> [Verdict]
+}
+
+extension Target {
+  /// One request for each delivery.
+  public var batchSize: Int { 1 }
+  /// No pace.
+  public var interval: Int64? { nil }
+}
+
+/// What one delivery sends.
+public struct Parcel: Sendable, Equatable {
+  /// The event it was made from: the same on every attempt, so that the target can tell a repetition.
+  public var eventID: String
+  /// The body the target made for it.
+  public var body: String
+
+  /// Creates a parcel.
+  public init(eventID: String, body: String) {
+    self.eventID = eventID
+    self.body = body
+  }
+}

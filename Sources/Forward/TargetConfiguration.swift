@@ -1,0 +1,68 @@
+public import Vocabulary
+
+/// What the configuration says of one target.
+public struct TargetConfiguration: Sendable, Equatable {
+  /// Its name, unique among targets.
+  public var name: String
+  /// What it is, such as `webhook`.
+  public var type: String
+  /// Where it goes. May hold secrets: never shown.
+  public var url: String?
+  /// The secret that requests are signed with.
+  public var secret: String?
+  /// The secret before a change: requests are signed with both.
+  public var previousSecret: String?
+  /// Replaces scheme, host and port of a named service.
+  public var baseURL: String?
+  /// The kinds it wants; `nil` for all but ignored, unrecognised, invoice_issued and entitlement_changed.
+  public var events: [EventKind]?
+  /// The keys of the apps it wants; `nil` for all.
+  public var apps: [String]?
+  /// The environments it wants.
+  public var environments: [StoreEnvironment] = [.production]
+  /// The storefronts it wants, in three letters; `nil` for all.
+  public var countries: [String]?
+  /// The least money an event must move, in or out, in whatever currency; `nil` when it need not move any.
+  public var minimumAmount: Micros?
+  /// How long before its receipt an event may have happened, in seconds.
+  public var maximumAge: Int64 = 86_400
+  /// Events before this moment are not sent; `nil` for the moment when the target was added.
+  public var from: Instant?
+  /// Whether requests may go to addresses that are not public, and without TLS.
+  public var allowsPrivateNetwork = false
+
+  /// Creates the configuration of a target with every default.
+  public init(name: String, type: String) {
+    self.name = name
+    self.type = type
+  }
+
+  /// The types of target there are.
+  public static let types = ["webhook"]
+
+  /// The target.
+  ///
+  /// - Throws: ``TargetProblem`` for a type there is none of, or a setting that is missing or of the wrong form.
+  public func makeTarget() throws(TargetProblem) -> any Target {
+    switch type {
+    case "webhook": try WebhookTarget(self)
+    default:
+      throw TargetProblem(
+        target: name, setting: "type",
+        message: "there is no \"\(type)\"; known are \(Self.types.joined(separator: ", "))")
+    }
+  }
+}
+
+/// What is wrong with a target's configuration. Never contains a value that may be secret.
+public struct TargetProblem: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The target's name.
+  public let target: String
+  /// The setting, as the configuration spells it.
+  public let setting: String
+  /// What is wrong and what is needed.
+  public let message: String
+
+  /// One line for people.
+  public var description: String { "target \(target): \(setting): \(message)" }
+}

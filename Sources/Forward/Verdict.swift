@@ -1,0 +1,46 @@
+/// How an attempt to deliver ended.
+public enum Verdict: Sendable, Equatable {
+  /// The target took it.
+  case delivered
+  /// It may succeed later: it is sent again by the schedule.
+  case retry(reason: String)
+  /// The target asks for a wait, in seconds, or for one without saying how long. Nothing is sent to it before.
+  case throttled(seconds: Int64?, reason: String)
+  /// It will never succeed.
+  case refused(reason: String)
+  /// Nothing will succeed before someone has seen to the target: it is paused, and what is due waits.
+  case paused(reason: String)
+
+  /// The verdict that a status gives by itself, by what HTTP means by it.
+  ///
+  /// 401, 403, 404 and 410 say that the target is not what it was; 408, 409, 425, 429 and 5xx are of the moment; all
+  /// else, redirects too, will be the same the next time.
+  ///
+  /// - Parameter retryAfter: the wait that the answer asks for, in seconds.
+  public init(status: Int, retryAfter: Int64?) {
+    let reason = "the target answered \(status)"
+    switch status {
+    case 200..<300: self = .delivered
+    case 401, 403, 404, 410: self = .paused(reason: reason)
+    case 429: self = .throttled(seconds: retryAfter, reason: reason)
+    case 408, 409, 425, 500..<600: self = .retry(reason: reason)
+    default: self = .refused(reason: reason)
+    }
+  }
+
+  /// The verdict on a request without an answer.
+  public init(_ failure: HTTPFailure) {
+    switch failure {
+    case .addressNotAllowed, .unusableURL: self = .refused(reason: failure.description)
+    case .timedOut, .network, .stopped: self = .retry(reason: failure.description)
+    }
+  }
+
+  /// Why it was not delivered; `nil` when it was.
+  public var reason: String? {
+    switch self {
+    case .delivered: nil
+    case .retry(let reason), .throttled(_, let reason), .refused(let reason), .paused(let reason): reason
+    }
+  }
+}

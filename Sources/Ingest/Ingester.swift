@@ -1,0 +1,176 @@
+public import Postgres
+public import SQL
+public import Vocabulary
+
+/// Stores what decoders make of input: every event once, every version of its facts, and the chains put down to be
+/// settled, a batch in one transaction.
+///
+/// Several ingesters may work at once, in one process or many: rows are inserted in the order of their keys, and what
+/// another one stored meanwhile is counted as a duplicate. A run of `measure` is never waited for.
+public actor Ingester {
+  /// How much is done at once.
+  public struct Limits: Sendable {
+    /// A batch has at most so many events and rejections,
+    public var batchItems = 2000
+    /// and is made of documents of about so many bytes.
+    public var batchBytes = 8 << 20
+    /// The longest document that is read, in bytes.
+    public var documentLength = InputReader.maximumLength
+
+    /// The usual limits.
+    public init() {}
+  }
+
+  private let connection: Connection
+  private let source: Source
+  private let bundleIDs: [String: String]
+  private let afterStoring: [SQLFile]
+  private let limits: Limits
+  private let now: @Sendable () -> Instant
+  private let report: @Sendable (IngestProgress) -> Void
+  private var apps = AppDirectory()
+  private var isReady = false
+  /// The day whose month of payloads was made last.
+  private var preparedDay: Int64?
+
+  /// Creates an ingester.
+  ///
+  /// - Parameters:
+  ///   - connection: Used by this ingester alone.
+  ///   - apps: What is configured of apps: their bundle ids are put down with them.
+  ///   - afterStoring: Statements run in each batch's transaction after its rows are stored. They find the events that
+  ///     are new in the temporary table `stored_event` (`sql/ingest/staging.sql`).
+  ///   - now: The clock, read once per batch.
+  ///   - report: Told of progress, from any thread.
+  public init(
+    _ connection: Connection, source: Source, apps: [AppConfiguration] = [], afterStoring: [SQLFile] = [],
+    limits: Limits = Limits(), now: @escaping @Sendable () -> Instant,
+    report: @escaping @Sendable (IngestProgress) -> Void = { _ in }
+  ) {
+    self.connection = connection
+    self.source = source
+    bundleIDs = Dictionary(
+      apps.compactMap { app in app.bundleID.map { (app.key, $0) } }, uniquingKeysWith: { first, _ in first })
+    self.afterStoring = afterStoring
+    self.limits = limits
+    self.now = now
+    self.report = report
+  }
+
+  /// Reads files and folders (`-` is standard input), decodes and stores them. A batch is decoded while the one before
+  /// it is stored.
+  ///
+  /// - Throws: ``InputError`` for input that cannot be read, `PostgresError` for trouble with the database, ``IngestError``.
+  ///   What was committed before stays; the same input can be given again.
+  public func ingest(
+    _ paths: [String], decoder: @escaping @Sendable () -> any EventDecoder
+  ) async throws -> IngestSummary {
+    let reader = BatchReader(paths, source: source, limits: limits, now: now, decoder: decoder)
+    var summary = IngestSummary()
+    var current = try await reader.next(apps.ids)
+    while let batch = current {
+      apps = try await apps.adding(batch.items, on: connection)
+      async let upcoming = reader.next(apps.ids)
+      let staged =
+        batch.staged
+        ?? StagedBatch(batch.items, source: source, appIDs: apps.ids, receivedAt: batch.receivedAt)
+      summary = try await summary + store(staged)
+      report(.committed(summary))
+      current = try await upcoming
+    }
+    return summary
+  }
+
+  /// Stores decoded input that came otherwise than by files, in one transaction.
+  public func store(_ items: [BatchItem]) async throws -> IngestSummary {
+    apps = try await apps.adding(items, on: connection)
+    return try await store(StagedBatch(items, source: source, appIDs: apps.ids, receivedAt: now()))
+  }
+
+  // MARK: - Storing
+
+  private func store(_ batch: StagedBatch) async throws -> IngestSummary {
+    if !isReady {
+      try await connection.execute(SQLFiles.text("ingest/staging.sql"))
+      isReady = true
+    }
+    if !batch.payloads.isEmpty { try await addMonth(of: batch.receivedAt) }
+    let keys = batch.items.appKeys
+    let newApps = keys.intersection(apps.newKeys).sorted().map {
+      NewApp(key: $0, id: apps.ids[$0] ?? 0, bundleID: bundleIDs[$0])
+    }
+    var attempt = 1
+    while true {
+      do {
+        let afterStoring = afterStoring
+        let summary = try await connection.transaction { connection in
+          try connection.store(batch, newApps: newApps, afterStoring: afterStoring)
+        }
+        apps.settle(keys)
+        for app in newApps { report(.appAdded(key: app.key)) }
+        return summary
+      } catch let error as PostgresError where error.isConflict && attempt < 5 {
+        // Another session was in the way, and this one was chosen to give way.
+        attempt += 1
+      } catch let error as PostgresError where error.isAboutData {
+        return try await divide(batch, after: error)
+      }
+    }
+  }
+
+  /// Stores the halves of a batch that the database refuses for its data, so that one bad row does not take the others
+  /// with it. What is refused alone becomes a rejection.
+  private func divide(_ batch: StagedBatch, after error: PostgresError) async throws -> IngestSummary {
+    let items = batch.items
+    if items.count == 1 {
+      guard case .event(let event, _) = items[0].decoded else { throw error }
+      let rejection = Rejection(
+        .malformed, app: event.app, excerpt: Excerpt.of(Array("the database refuses it: \(error.message)".utf8)))
+      return try await store(
+        StagedBatch(
+          [BatchItem(.rejection(rejection), place: items[0].place)], source: source, appIDs: apps.ids,
+          receivedAt: batch.receivedAt))
+    }
+    report(.batchDivided(pieces: 2))
+    var summary = IngestSummary()
+    for half in [items[..<(items.count / 2)], items[(items.count / 2)...]] {
+      summary =
+        try await summary
+        + store(
+          StagedBatch(Array(half), source: source, appIDs: apps.ids, receivedAt: batch.receivedAt))
+    }
+    return summary
+  }
+
+  /// Makes the month's partition of payloads before a transaction needs it: making it waits for those who write.
+  private func addMonth(of moment: Instant) async throws {
+    let day = moment.microseconds / 86_400_000_000
+    guard preparedDay != day else { return }
+    try await connection.query(
+      "select ingest.add_payload_month($1)", [.timestamp(microseconds: moment.microseconds)])
+    preparedDay = day
+  }
+}
+
+/// An app on its way into the database.
+struct NewApp: Sendable {
+  let key: String
+  let id: Int64
+  let bundleID: String?
+}
+
+/// What an ingester cannot go on after.
+public struct IngestError: Error, Sendable, CustomStringConvertible {
+  /// What was being done, what went wrong and what to do.
+  public let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+extension PostgresError {
+  /// Whether the database refused values of rows.
+  fileprivate var isAboutData: Bool { sqlState?.hasPrefix("22") == true || sqlState?.hasPrefix("23") == true }
+
+  /// Whether trying again helps: a deadlock or a serialisation failure.
+  fileprivate var isConflict: Bool { sqlState == "40P01" || sqlState == "40001" }
+}

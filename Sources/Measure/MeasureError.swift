@@ -1,0 +1,24 @@
+public import Vocabulary
+
+/// Why a run of `measure` did not take place or was rolled back.
+public enum MeasureError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The as-of moment lies before the last run's: posted entries would have to be unposted.
+  case asOfGoesBack(asked: Instant, last: Instant)
+  /// The reporting time zone is not one that PostgreSQL knows.
+  case unknownTimeZone(String)
+  /// A check found rows that must not be. The run was rolled back.
+  case checkFailed(name: String, rows: [String])
+
+  /// What happened, and what to do about it.
+  public var description: String {
+    switch self {
+    case .asOfGoesBack(let asked, let last):
+      "the as-of moment \(asked) lies before the last run's, \(last); give that or a later one"
+    case .unknownTimeZone(let name):
+      "\"\(name)\" is not a time zone; give an IANA name such as Europe/Berlin as reporting.timezone"
+    case .checkFailed(let name, let rows):
+      "the check \(name) failed and the run was rolled back, so reports stand as before; the rows it found: "
+        + rows.joined(separator: "; ")
+    }
+  }
+}

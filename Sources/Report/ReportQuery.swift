@@ -1,0 +1,177 @@
+import Foundation
+import Postgres
+public import Vocabulary
+
+/// What is asked of a report.
+public struct ReportQuery: Sendable {
+  /// Lengths that days can be brought together in.
+  public enum Span: String, Sendable, CaseIterable {
+    /// Reporting days.
+    case day
+    /// Weeks, from Monday.
+    case week
+    /// Calendar months.
+    case month
+    /// Calendar quarters.
+    case quarter
+    /// Calendar years.
+    case year
+
+    /// Its length as PostgreSQL writes an interval.
+    var length: String { self == .quarter ? "3 months" : "1 \(rawValue)" }
+  }
+
+  /// The report's name.
+  public var name: String
+  /// The first reporting day, such as `2026-01-31`.
+  public var from: String?
+  /// The last reporting day.
+  public var to: String?
+  /// What days are brought together in.
+  public var by: Span?
+  /// The dimensions to keep; `nil` for the whole grain.
+  public var groupBy: [String]?
+  /// The app's key.
+  public var app: String?
+  /// The store's environment.
+  public var environment: StoreEnvironment
+
+  /// Creates a query for a whole report.
+  public init(
+    name: String, from: String? = nil, to: String? = nil, by: Span? = nil, groupBy: [String]? = nil,
+    app: String? = nil, environment: StoreEnvironment = .production
+  ) {
+    self.name = name
+    self.from = from
+    self.to = to
+    self.by = by
+    self.groupBy = groupBy
+    self.app = app
+    self.environment = environment
+  }
+
+  /// The columns of the answer and the statement that gives it.
+  ///
+  /// - Throws: ``ReportError`` when the report cannot be shown so.
+  func statement(for shape: ReportShape) throws -> (columns: [ReportShape.Column], sql: String, parameters: [Parameter])
+  {
+    var parameters: [Parameter] = []
+    var conditions: [String] = []
+    func bind(_ value: String) -> String {
+      parameters.append(.text(value))
+      return "$\(parameters.count)"
+    }
+    if shape.column("environment") != nil {
+      conditions.append("(environment = \(bind(environment.rawValue)) or environment is null)")
+    }
+    if let app { conditions.append("app = \(bind(app))") }
+    let day = shape.hasDays ? "day" : shape.hasPeriods ? "starts_on" : nil
+    if let from {
+      guard let day else { throw ReportError.noDays(report: shape.name, option: "--from") }
+      conditions.append("\(day) >= \(bind(from))::date")
+    }
+    if let to {
+      guard let day else { throw ReportError.noDays(report: shape.name, option: "--to") }
+      conditions.append("\(day) <= \(bind(to))::date")
+    }
+    if let by, shape.hasPeriods { conditions.append("period = \(bind(by.rawValue))") }
+    let filter = conditions.isEmpty ? "" : "\nwhere " + conditions.joined(separator: " and ")
+
+    let span = shape.hasPeriods ? nil : by
+    if span != nil, !shape.hasDays { throw ReportError.noDays(report: shape.name, option: "--by") }
+    guard groupBy != nil || (span ?? .day) != .day else {
+      let order = shape.columns.filter { $0.role == .dimension }.map(\.quoted).joined(separator: ", ")
+      return (
+        shape.columns,
+        """
+        select \(shape.columns.map(\.quoted).joined(separator: ", "))
+        from report."\(shape.name)"\(filter)
+        order by \(order)
+        """,
+        parameters
+      )
+    }
+    return try grouped(shape, span: span ?? .day, filter: filter, parameters: parameters)
+  }
+
+  /// Brings rows together: sums of flows, last values of stocks, first values of openings.
+  private func grouped(
+    _ shape: ReportShape, span: Span, filter: String, parameters: [Parameter]
+  ) throws -> ([ReportShape.Column], String, [Parameter]) {
+    let dimensions = shape.columns.filter { $0.role == .dimension }
+    let kept = try keptDimensions(shape, dimensions)
+    guard shape.columns.contains(where: { [.flow, .whole, .stock, .opening, .distinct].contains($0.role) }) else {
+      throw ReportError.notAdditive(report: shape.name, why: "its rows are single things, not amounts")
+    }
+    if let column = shape.columns.first(where: { $0.role == .count || $0.role == .rate }) {
+      throw ReportError.notAdditive(
+        report: shape.name, why: "\(column.name) of several periods is not the sum of theirs; ask --by for the length")
+    }
+    if groupBy != nil, let column = shape.columns.first(where: { $0.role == .distinct }) {
+      throw ReportError.notAdditive(
+        report: shape.name, why: "\(column.name) counts distinct people, and one may be in several rows")
+    }
+    let columns = shape.columns.filter { column in column.role != .dimension || kept.contains(column) }
+    let bucket = "date_trunc('\(span.rawValue)', day::timestamp)::date"
+    let selected = columns.map { column -> String in
+      let name = column.quoted
+      switch column.role {
+      case .dimension: return column.name == "day" ? "bucket as day" : name
+      case .flow: return "sum(\(name)) as \(name)"
+      case .whole: return "case when bool_and(\(name) is not null) then sum(\(name)) end as \(name)"
+      case .stock, .distinct, .count, .rate:
+        return "coalesce(sum(\(name)) filter (where day = last_day), 0) as \(name)"
+      case .opening: return "coalesce(sum(\(name)) filter (where day = first_day), 0) as \(name)"
+      case .detail:
+        if column.name == "is_complete" {
+          // Of a sparse report the last row may be long before the last day, so the calendar decides.
+          return """
+            bool_and(bucket_ends_at <= as_of\(from.map { " and bucket >= '\($0)'" } ?? "")\
+            \(to.map { " and bucket + interval '\(span.length)' <= date '\($0)' + 1" } ?? "")) as is_complete
+            """
+        }
+        return "case when count(distinct \(name)) = 1 and count(\(name)) = count(*) then min(\(name)) end as \(name)"
+      }
+    }
+    let keys = columns.filter { $0.role == .dimension }.map { $0.name == "day" ? "bucket" : $0.quoted }
+    let sql = """
+      select \(selected.joined(separator: ", "))
+      from (
+        select
+          bucketed.*,
+          latest.as_of,
+          (bucket + interval '\(span.length)') at time zone latest.zone as bucket_ends_at,
+          max(day) over (partition by bucket) as last_day,
+          min(day) over (partition by bucket) as first_day
+        from (
+          select *, \(bucket) as bucket
+          from report."\(shape.name)"\(filter)
+        ) as bucketed
+        cross join measure.latest as latest
+      ) as spanned
+      group by \(keys.joined(separator: ", "))
+      order by \(keys.joined(separator: ", "))
+      """
+    return (columns, sql, parameters)
+  }
+
+  /// The dimensions that the answer keeps: those asked for, and those without which amounts must not be added.
+  private func keptDimensions(
+    _ shape: ReportShape, _ dimensions: [ReportShape.Column]
+  ) throws -> [ReportShape.Column] {
+    guard let groupBy else { return dimensions }
+    guard shape.hasDays else {
+      throw ReportError.notAdditive(report: shape.name, why: "it is not made of days")
+    }
+    let always: Set<String> = ["app", "environment", "day", "currency"]
+    var names = always
+    for name in groupBy {
+      guard let column = dimensions.first(where: { $0.name == name || $0.name == name + "_id" }) else {
+        throw ReportError.unknownDimension(
+          name, report: shape.name, known: dimensions.map(\.name).filter { !always.contains($0) })
+      }
+      names.insert(column.name)
+    }
+    return dimensions.filter { names.contains($0.name) }
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+
+/// A report as the database describes it: its view, its columns, and what may be done with each.
+public struct ReportShape: Sendable, Equatable {
+  /// What may be done with a column, by the word that its comment begins with.
+  public enum Role: String, Sendable {
+    /// Groups rows.
+    case dimension = "Dimension"
+    /// Is summed.
+    case flow = "Flow"
+    /// Is summed where every part is known; unknown otherwise.
+    case whole = "Whole"
+    /// Is read at the last day, and summed over dimensions.
+    case stock = "Stock"
+    /// Is read at the first day, and summed over dimensions.
+    case opening = "Opening"
+    /// Counts distinct things: read at the last day, never summed.
+    case distinct = "Distinct"
+    /// Counts what each period has by itself: never summed.
+    case count = "Count"
+    /// A share: never summed.
+    case rate = "Rate"
+    /// Belongs to its row.
+    case detail = "Detail"
+  }
+
+  /// A column of a report.
+  public struct Column: Sendable, Equatable {
+    /// The column's name.
+    public let name: String
+    /// Its type in the database, such as `bigint`.
+    public let type: String
+    /// What may be done with it.
+    public let role: Role
+    /// What it means.
+    public let meaning: String
+
+    var quoted: String { "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\"" }
+    var isNumber: Bool { ["bigint", "integer", "smallint", "numeric"].contains(type) }
+  }
+
+  /// The report's name.
+  public let name: String
+  /// What it shows.
+  public let meaning: String
+  /// Its columns, in order.
+  public let columns: [Column]
+
+  var hasDays: Bool { columns.contains { $0.name == "day" } }
+  var hasPeriods: Bool { columns.contains { $0.name == "period" && $0.role == .dimension } }
+  func column(_ name: String) -> Column? { columns.first { $0.name == name } }
+}

@@ -1,0 +1,95 @@
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Forward
+
+@Suite("Addresses")
+struct AddressTests {
+  @Test(
+    "addresses that are not public are refused",
+    arguments: [
+      "127.0.0.1", "127.255.255.255", "0.0.0.0", "10.1.2.3", "100.64.0.1", "100.127.255.255", "169.254.169.254",
+      "172.16.0.1", "172.31.255.255", "192.168.1.1", "192.0.0.8", "198.18.0.1", "224.0.0.1", "239.1.1.1", "240.0.0.1",
+      "255.255.255.255", "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254",
+      "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::", "2001:0:1::1", "fc00::1",
+      "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "2001:db8::1",
+    ])
+  func refused(text: String) throws {
+    #expect(try #require(NetworkAddress(text)).refusal != nil)
+  }
+
+  @Test(
+    "public addresses are not refused",
+    arguments: [
+      "1.1.1.1", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.1", "126.1.1.1", "128.0.0.1",
+      "169.253.1.1", "172.15.0.1", "172.32.0.1", "192.167.1.1", "223.255.255.255", "2606:4700::1111",
+      "::ffff:1.1.1.1", "64:ff9b::1.1.1.1", "2002:101:101::",
+    ])
+  func allowed(text: String) throws {
+    #expect(try #require(NetworkAddress(text)).refusal == nil)
+  }
+
+  @Test(
+    "a request to this machine is refused before it connects, however it is spelled",
+    arguments: [
+      "127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0.0.0.0", "[::ffff:7f00:1]",
+    ])
+  func loopback(host: String) async throws {
+    let receiver = HTTPReceiver()
+    let client = HTTPClient(allowsPrivateNetwork: false)
+    let url = "http://\(host):\(receiver.port)/hooks/secret-path?token=secret-token"
+    let result = await client.send(HTTPRequest(url: url, headers: [], body: []))
+    guard case .failure(.addressNotAllowed(let reason)) = result else {
+      Issue.record("\(host) gave \(result)")
+      return
+    }
+    #expect(!reason.contains("secret"))
+    #expect(reason.contains("allow_private_network"))
+    #expect(receiver.requests.isEmpty)
+  }
+
+  @Test("a refused address refuses the delivery and says so")
+  func refusedDelivery() async throws {
+    let receiver = HTTPReceiver()
+    var target = TargetConfiguration.webhook(receiver)
+    target.allowsPrivateNetwork = false
+    let bench = try await DeliveryBench([target])
+    try await bench.store(bench.event("e1"))
+    #expect(try await bench.forward(target) == ForwardSummary(refused: 1))
+    let row = try #require(try await bench.deliveries().first)
+    #expect(
+      try row.text("last_error")
+        == "the address is not allowed: 127.0.0.1: it is loopback, and allow_private_network is not set")
+    #expect(receiver.requests.isEmpty)
+  }
+
+  @Test("a connection that may go anywhere is not used by a target that may not")
+  func separateConnections() async throws {
+    let receiver = HTTPReceiver()
+    let open = TargetConfiguration.webhook(receiver, name: "open")
+    var guarded = TargetConfiguration.webhook(receiver, name: "guarded")
+    guarded.allowsPrivateNetwork = false
+    let bench = try await DeliveryBench([open, guarded])
+    for number in 1...3 {
+      try await bench.store(bench.event("e\(number)", transaction: "t\(number)"))
+      _ = try await bench.forward(open, guarded)
+    }
+    #expect(receiver.requests.count == 3)
+    #expect(try await bench.register.standings().map(\.delivered) == [0, 3])
+  }
+
+  @Test(
+    "an address that is none is refused, and not repeated in the error",
+    arguments: ["nonsense", "ftp://x/y", "http://", "https://exa mple/"])
+  func unusable(url: String) async throws {
+    let client = HTTPClient(allowsPrivateNetwork: true)
+    let result = await client.send(HTTPRequest(url: url, headers: [], body: []))
+    guard case .failure(let failure) = result else {
+      Issue.record("\(url) gave \(result)")
+      return
+    }
+    #expect(!failure.description.contains(url))
+    if url != "nonsense" { #expect(failure == .unusableURL) }
+  }
+}

@@ -1,0 +1,146 @@
+import Forward
+import Postgres
+import SQL
+import Synchronization
+import TestSupport
+import Vocabulary
+
+/// A clock that stands still until it is moved.
+final class TestClock: Sendable {
+  private let moment: Mutex<Instant>
+
+  init(_ text: String = "2026-03-01T12:00:00Z") {
+    moment = Mutex(Instant(text) ?? Instant(microseconds: 0))
+  }
+
+  var now: Instant { moment.withLock { $0 } }
+
+  func advance(seconds: Int64) { moment.withLock { $0 = $0.adding(seconds: seconds) } }
+}
+
+/// A database with targets, into which events can be put as the ingester puts them.
+struct DeliveryBench: Sendable {
+  let database: TestDatabase
+  let connection: Connection
+  let clock = TestClock()
+
+  init(_ targets: [TargetConfiguration] = []) async throws {
+    database = try await TestDatabase.clone()
+    connection = try await database.connect()
+    try await connection.execute(
+      "insert into ingest.app (app_id, app_key, created_at) values (1, 'video', now()), (2, 'music', now())")
+    try await register(targets)
+  }
+
+  var register: TargetRegister { TargetRegister(connection) }
+
+  func register(_ targets: [TargetConfiguration]) async throws {
+    // Known for long, so that a test's events are young enough.
+    try await register.register(targets, at: clock.now.adding(seconds: -30 * 86_400))
+  }
+
+  func forwarder(
+    _ targets: [TargetConfiguration], settings: Forwarder.Settings = Forwarder.Settings(),
+    report: @escaping @Sendable (ForwardReport) -> Void = { _ in }
+  ) throws -> Forwarder {
+    Forwarder(
+      connectionString: database.connectionString, targets: try targets.map { try $0.makeTarget() }, settings: settings,
+      now: { [clock] in clock.now }, chance: { 0.5 }, report: report)
+  }
+
+  /// One pass over what is due.
+  func forward(_ targets: TargetConfiguration...) async throws -> ForwardSummary {
+    try await forwarder(targets).runOnce()
+  }
+
+  /// An event of a chain that happened a minute before the clock's moment.
+  func event(
+    _ id: String, _ kind: EventKind = .subscriptionRenewed, chain: String = "1000", transaction: String? = "t1",
+    secondsAgo: Int64 = 60
+  ) -> Event {
+    var event = Event(
+      eventID: id, kind: kind, occurredAt: clock.now.adding(seconds: -secondsAgo), app: "video", store: .appStore,
+      environment: .production, originalTransactionID: chain)
+    if let transaction {
+      event.transaction = TransactionFact(transactionID: transaction, signedAt: event.signedAt)
+    }
+    return event
+  }
+
+  /// Stores events with their facts and makes their deliveries, in one transaction, as the ingester does.
+  ///
+  /// - Parameter chainKey: the chain's key, the same for events of one chain.
+  func store(_ events: Event..., source: Source = .appStore, appID: Int64 = 1) async throws {
+    try await connection.transaction { [clock] connection in
+      try connection.execute(
+        """
+        create temporary table stored_event (
+          subscription_key bigint, app_id bigint, source text, event_id text, kind text, also text[],
+          occurred_at timestamptz, received_at timestamptz, environment text, transaction_id text, country text,
+          amount bigint, currency text) on commit drop
+        """)
+      for event in events {
+        let key = Int64(event.originalTransactionID ?? "") ?? 0
+        let transaction = event.transaction
+        try connection.query(
+          """
+          insert into ingest.event (subscription_key, app_id, source, event_id, kind, also, occurred_at, signed_at,
+            received_at, store, environment, original_transaction_id, transaction_id, country, amount, currency, body)
+          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+          """,
+          [
+            .int(key), .int(appID), .text(source.rawValue), .text(event.eventID), .text(event.kind.rawValue),
+            .texts(event.also.map(\.rawValue)), .timestamp(microseconds: event.occurredAt.microseconds),
+            .timestamp(microseconds: event.signedAt.microseconds), .timestamp(microseconds: clock.now.microseconds),
+            .text(event.store.rawValue), .text(event.environment.rawValue), Parameter(event.originalTransactionID),
+            Parameter(transaction?.transactionID), Parameter(transaction?.country.value),
+            Parameter(event.amount?.amount.value), Parameter(event.amount?.currency), .json(event.json),
+          ])
+        try connection.query(
+          """
+          insert into stored_event
+          select subscription_key, app_id, source, event_id, kind, also, occurred_at, received_at, environment,
+            transaction_id, country, amount, currency
+          from ingest.event where event_id = $1 and source = $2
+          """, [.text(event.eventID), .text(source.rawValue)])
+        guard let transaction else { continue }
+        try connection.query(
+          """
+          insert into fact.transaction (subscription_key, transaction_id, source, signed_at, digest, source_rank, stated,
+            event_id, purchased_at, expires_at, price, currency, offer_type, offer_discount)
+          values ($1, $2, $3, $4, gen_random_uuid(), $5, $6, $7, $8, $9, $10, $11, $12, $13)
+          """,
+          [
+            .int(key), .text(transaction.transactionID), .text(source.rawValue),
+            .timestamp(microseconds: event.signedAt.microseconds), .int(Int64(source.rank)), .int(transaction.stated),
+            .text(event.eventID), Parameter(microseconds: transaction.purchasedAt.value?.microseconds),
+            Parameter(microseconds: transaction.expiresAt.value?.microseconds),
+            Parameter(transaction.price.value?.amount.value), Parameter(transaction.price.value?.currency),
+            Parameter(transaction.offer.value?.type.rawValue), Parameter(transaction.offer.value?.discount?.rawValue),
+          ])
+      }
+      try connection.execute(SQLFiles.text("forward/announce.sql"))
+    }
+  }
+
+  /// The deliveries as the report shows them, in the order they were made.
+  func deliveries() async throws -> [Row] {
+    try await connection.query("select * from report.deliveries order by delivery_id")
+  }
+}
+
+extension TargetConfiguration {
+  /// A webhook that a receiver of this test gets.
+  static func webhook(_ receiver: HTTPReceiver, name: String = "backend") -> TargetConfiguration {
+    webhook(url: receiver.url, name: name)
+  }
+
+  /// A webhook at an address on this machine or elsewhere.
+  static func webhook(url: String, name: String = "backend") -> TargetConfiguration {
+    var target = TargetConfiguration(name: name, type: "webhook")
+    target.url = url
+    target.secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    target.allowsPrivateNetwork = true
+    return target
+  }
+}

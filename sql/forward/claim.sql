@@ -1,0 +1,43 @@
+-- Takes due deliveries for the session $1, which holds the lock of that number, and returns them.
+--
+-- $2 is now, $3 the names of the targets that have room and $4 how many more each may have in hand, $5 the numbers of
+-- sessions that have ended, $6 what this process has in hand already, $7 how late a delivery may be due.
+with lane as (
+    select
+        target.name,
+        room.capacity
+    from unnest($3::text [], $4::bigint []) as room (target, capacity)
+    inner join forward.target as target on target.name = room.target
+    where target.state = 'active' and (target.held_until is null or target.held_until <= $2::timestamptz)
+),
+
+picked as (
+    select due.delivery_id
+    from lane
+    cross join lateral (
+        select delivery.delivery_id
+        from forward.delivery as delivery
+        where
+            delivery.target = lane.name
+            and delivery.state = 'waiting'
+            and delivery.due_at <= $7::timestamptz
+            and (delivery.claim is null or delivery.claim = any($5::bigint []))
+            and delivery.delivery_id <> all($6::bigint [])
+        order by delivery.due_at, delivery.delivery_id
+        limit lane.capacity
+        for update skip locked
+    ) as due
+)
+
+update forward.delivery
+set claim = $1
+from picked
+where delivery.delivery_id = picked.delivery_id
+returning
+    delivery.delivery_id,
+    delivery.target,
+    delivery.event_id,
+    delivery.kind,
+    delivery.body,
+    delivery.failures,
+    delivery.failing_since

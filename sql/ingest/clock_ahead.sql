@@ -1,0 +1,49 @@
+-- Versions signed more than a day after their event was first received are versioned at that receipt.
+with receipts as materialized (
+    select
+        staged.app_id,
+        staged.source,
+        staged.event_id,
+        stored.received_at
+    from (
+        select
+            app_id,
+            source,
+            event_id,
+            signed_at
+        from staged_transaction
+        union
+        select
+            app_id,
+            source,
+            event_id,
+            signed_at
+        from staged_renewal
+    ) as staged
+    inner join ingest.event as stored
+        on
+            stored.app_id = staged.app_id
+            and stored.source = staged.source
+            and stored.event_id = staged.event_id
+    where staged.signed_at > stored.received_at + interval '24 hours'
+),
+
+transactions as (
+    update staged_transaction as staged
+    set signed_at = receipts.received_at
+    from receipts
+    where
+        staged.signed_at > receipts.received_at + interval '24 hours'
+        and receipts.app_id = staged.app_id
+        and receipts.source = staged.source
+        and receipts.event_id = staged.event_id
+)
+
+update staged_renewal as staged
+set signed_at = receipts.received_at
+from receipts
+where
+    staged.signed_at > receipts.received_at + interval '24 hours'
+    and receipts.app_id = staged.app_id
+    and receipts.source = staged.source
+    and receipts.event_id = staged.event_id;

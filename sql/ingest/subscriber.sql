@@ -1,0 +1,26 @@
+-- Keeps whose chain it is, and puts down the chains with news of it to be settled.
+with stored as (
+    insert into fact.subscriber (
+        subscription_key, subscriber_id, occurred_at, source, event_id
+    )
+    select
+        subscription_key,
+        subscriber_id,
+        occurred_at,
+        source,
+        event_id
+    from staged_subscriber
+    order by ordinal
+    on conflict do nothing
+    returning
+        subscription_key,
+        occurred_at as at
+)
+
+insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
+select
+    subscription_key,
+    null,
+    at,
+    at
+from stored;

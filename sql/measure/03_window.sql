@@ -1,0 +1,186 @@
+-- Decides which chains to settle and from where: the second-last transaction before the first that changed, whose stored
+-- state carries all that came before it.
+create temp table settling on commit drop as
+with touched as (
+    select subscription_key, purchased_at as at
+    from effective
+    where purchased_at < (select as_of from this_run)
+    union all
+    select subscription_key, stored.purchased_at
+    from effective
+    inner join ledger.period as stored using (subscription_key, transaction_id)
+    union all
+    -- A status speaks about the last period bought by then, or the last that had ended (or was about to).
+    select
+        unsettled.subscription_key,
+        least(unsettled.at, bought.purchased_at, ended.purchased_at)
+    from unsettled
+    left join lateral (
+        select purchased_at
+        from ledger.period
+        where subscription_key = unsettled.subscription_key and purchased_at <= unsettled.at
+        order by purchased_at desc
+        limit 1
+    ) as bought on true
+    left join lateral (
+        select purchased_at
+        from ledger.period
+        where
+            subscription_key = unsettled.subscription_key
+            and purchased_at <= unsettled.at
+            and expires_at <= unsettled.at + interval '24 hours'
+        order by purchased_at desc
+        limit 1
+    ) as ended on true
+    where unsettled.transaction_id is null
+    union all
+    select subscription_key, purchased_at
+    from ledger.period
+    where due_at < (select as_of from this_run)
+),
+
+first_change as (
+    select subscription_key, min(at) as from_at
+    from touched
+    group by subscription_key
+),
+
+classes as (
+    select subscription_key, min(class) as least_class, max(class) as greatest_class
+    from effective
+    group by subscription_key
+)
+
+select
+    first_change.subscription_key,
+    first_change.from_at,
+    context.purchased_at as base_at,
+    context.transaction_id as base_transaction_id,
+    chain.subscription_key is null as is_new
+from first_change
+left join ledger.chain as chain using (subscription_key)
+left join classes using (subscription_key)
+left join lateral (
+    -- Only where the two rows before are ordinary ones of the chain's one class can they carry the state.
+    select
+        (array_agg(before.purchased_at order by before.purchased_at, before.transaction_id))[1] as purchased_at,
+        (array_agg(before.transaction_id order by before.purchased_at, before.transaction_id))[1] as transaction_id
+    from (
+        select purchased_at, transaction_id, is_empty
+        from ledger.period
+        where subscription_key = first_change.subscription_key and purchased_at < first_change.from_at
+        order by purchased_at desc, transaction_id desc
+        limit 2
+    ) as before
+    where
+        chain.class <> 'mixed'
+        and chain.class = coalesce(classes.least_class, chain.class)
+        and chain.class = coalesce(classes.greatest_class, chain.class)
+    having count(*) = 2 and not bool_or(before.is_empty)
+) as context on true;
+
+analyze settling;
+
+-- The transactions of those windows: what changed as it is now, the others as they are stored.
+create temp table line on commit drop as
+with unchanged as (
+    select
+        stored.*,
+        stored.purchased_at = settling.base_at and stored.transaction_id = settling.base_transaction_id as is_base
+    from settling
+    inner join ledger.period as stored
+        on
+            settling.subscription_key = stored.subscription_key
+            and (
+                settling.base_at is null
+                or (stored.purchased_at, stored.transaction_id) >= (settling.base_at, settling.base_transaction_id)
+            )
+    left join effective
+        on
+            stored.subscription_key = effective.subscription_key
+            and stored.transaction_id = effective.transaction_id
+    where effective.transaction_id is null
+)
+
+select
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    type,
+    product_id,
+    group_id,
+    period,
+    expires_at,
+    price,
+    currency,
+    country,
+    reason,
+    offer,
+    offer_id,
+    offer_discount,
+    offer_period,
+    tax,
+    commission,
+    proceeds,
+    revoked_at,
+    restored_at,
+    refund,
+    is_fully_refunded,
+    class,
+    is_free,
+    is_base,
+    is_base and is_trial as base_is_trial,
+    case when is_base then charge end as base_charge,
+    case when is_base then opening end as base_opening,
+    case when is_base then paid_number end as base_paid_number,
+    case when is_base then first_paid_at end as base_first_paid_at,
+    case when is_base then spell_started_at end as base_spell_started_at,
+    case when is_base then trial_started_at end as base_trial_started_at,
+    case when is_base then stretch_started_at end as base_stretch_started_at,
+    case when is_base then months_before end as base_months_before,
+    case when is_base then rest_before end as base_rest_before
+from unchanged
+union all
+select
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    type,
+    product_id,
+    group_id,
+    period,
+    expires_at,
+    price,
+    currency,
+    country,
+    reason,
+    offer,
+    offer_id,
+    offer_discount,
+    offer_period,
+    tax,
+    commission,
+    proceeds,
+    revoked_at,
+    restored_at,
+    refund,
+    is_fully_refunded,
+    class,
+    is_free,
+    false,
+    false,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null
+from effective
+where purchased_at < (select as_of from this_run)
+order by subscription_key, purchased_at, transaction_id;
+
+create index on line (subscription_key, purchased_at, transaction_id);
+analyze line;

@@ -1,0 +1,267 @@
+-- Keeps the periods as settled, what was last said of each chain, and the products as they were seen.
+delete from ledger.period
+using settling
+where
+    settling.subscription_key = period.subscription_key
+    and not settling.is_new
+    and (
+        settling.base_at is null
+        or (period.purchased_at, period.transaction_id) >= (settling.base_at, settling.base_transaction_id)
+    );
+
+insert into ledger.period
+select
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    type,
+    product_id,
+    group_id,
+    period,
+    expires_at,
+    price,
+    currency,
+    country,
+    reason,
+    offer,
+    offer_id,
+    offer_discount,
+    offer_period,
+    tax,
+    commission,
+    proceeds,
+    revoked_at,
+    restored_at,
+    refund,
+    is_fully_refunded,
+    class,
+    is_free,
+    is_trial,
+    false as is_empty,
+    charge,
+    auto_renew,
+    expiration_reason,
+    is_failed,
+    grace_expires_at,
+    expired_said_at,
+    paused_at,
+    resumes_at,
+    opening,
+    closing,
+    closed_at,
+    retry_ends_at,
+    due_at,
+    paid_number,
+    first_paid_at,
+    spell_started_at,
+    trial_started_at,
+    stretch_started_at,
+    months_before,
+    rest_before
+from pg_temp.period
+union all
+select
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    type,
+    product_id,
+    group_id,
+    period,
+    expires_at,
+    price,
+    currency,
+    country,
+    reason,
+    offer,
+    offer_id,
+    offer_discount,
+    offer_period,
+    tax,
+    commission,
+    proceeds,
+    revoked_at,
+    restored_at,
+    refund,
+    is_fully_refunded,
+    class,
+    is_free,
+    false,
+    true,
+    charge,
+    null,
+    null,
+    false,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    (
+        select min(moment)
+        from unnest(revoked_at || restored_at) as moment
+        where moment >= (select as_of from this_run)
+    ),
+    paid_number,
+    first_paid_at,
+    null,
+    null,
+    null,
+    0,
+    interval '0'
+from bare_charge
+order by subscription_key, purchased_at, transaction_id;
+
+insert into ledger.chain as chain (
+    subscription_key,
+    class,
+    purchased_at,
+    transaction_id,
+    auto_renew,
+    win_back_offers
+)
+with classes as (
+    select
+        subscription_key,
+        case when min(class) = max(class) then min(class) else 'mixed' end as class
+    from line
+    group by subscription_key
+),
+
+-- The last period that gives access; where none does, the last transaction that was bought.
+last_period as (
+    select distinct on (subscription_key)
+        subscription_key,
+        purchased_at,
+        transaction_id
+    from (
+        select
+            subscription_key,
+            purchased_at,
+            transaction_id,
+            true as gives_access
+        from pg_temp.period
+        where next_at is null
+        union all
+        select
+            subscription_key,
+            purchased_at,
+            transaction_id,
+            false
+        from bare_charge
+        where class <> 'one_time'
+    ) as candidates
+    order by subscription_key asc, gives_access desc, purchased_at desc, transaction_id desc
+)
+
+select
+    settling.subscription_key,
+    classes.class,
+    last_period.purchased_at,
+    last_period.transaction_id,
+    said.auto_renew,
+    offered.eligible_win_back_offers
+from settling
+left join classes using (subscription_key)
+left join last_period using (subscription_key)
+left join lateral (
+    select renewal.auto_renew
+    from fact.renewal as renewal
+    where
+        renewal.subscription_key = settling.subscription_key
+        and renewal.signed_at < (select as_of from this_run)
+        and renewal.auto_renew is not null
+    order by renewal.signed_at desc, renewal.source_rank desc, renewal.digest desc
+    limit 1
+) as said on true
+left join lateral (
+    select renewal.eligible_win_back_offers
+    from fact.renewal as renewal
+    where
+        renewal.subscription_key = settling.subscription_key
+        and renewal.signed_at < (select as_of from this_run)
+        and renewal.stated & (1 << 10) <> 0
+    order by renewal.signed_at desc, renewal.source_rank desc, renewal.digest desc
+    limit 1
+) as offered on true
+on conflict (subscription_key) do update set
+    class = case
+        when chain.class is null or chain.class = excluded.class then excluded.class
+        when excluded.class is null then chain.class
+        else 'mixed'
+    end,
+    purchased_at = excluded.purchased_at,
+    transaction_id = excluded.transaction_id,
+    auto_renew = excluded.auto_renew,
+    win_back_offers = excluded.win_back_offers;
+
+-- A transaction without an offer shows a product's length best: an offer may have one of its own.
+insert into ledger.product as product (
+    app_id,
+    environment,
+    store,
+    product_id,
+    group_id,
+    period,
+    is_at_usual_price,
+    seen_at,
+    transaction_id
+)
+with newest as (
+    select
+        chain.app_id,
+        chain.environment,
+        chain.store,
+        line.product_id,
+        line.offer = 'none' as is_at_usual_price,
+        max(line.purchased_at) as purchased_at
+    from line
+    inner join fact.chain as chain using (subscription_key)
+    where line.product_id is not null
+    group by chain.app_id, chain.environment, chain.store, line.product_id, line.offer = 'none'
+)
+
+select distinct on (newest.app_id, newest.environment, newest.store, newest.product_id)
+    newest.app_id,
+    newest.environment,
+    newest.store,
+    newest.product_id,
+    line.group_id,
+    coalesce(
+        line.period,
+        ledger.usual_length((extract(epoch from line.expires_at - line.purchased_at) / 86400)::numeric)
+    ),
+    newest.is_at_usual_price,
+    line.purchased_at,
+    line.transaction_id
+from newest
+inner join line
+    on
+        newest.product_id = line.product_id
+        and newest.purchased_at = line.purchased_at
+        and newest.is_at_usual_price = (line.offer = 'none')
+inner join fact.chain as chain
+    on
+        line.subscription_key = chain.subscription_key
+        and newest.app_id = chain.app_id
+        and newest.environment = chain.environment
+        and newest.store = chain.store
+order by
+    newest.app_id asc,
+    newest.environment asc,
+    newest.store asc,
+    newest.product_id asc,
+    newest.is_at_usual_price desc,
+    line.transaction_id desc
+on conflict (app_id, environment, store, product_id) do update set
+    group_id = excluded.group_id,
+    period = excluded.period,
+    is_at_usual_price = excluded.is_at_usual_price,
+    seen_at = excluded.seen_at,
+    transaction_id = excluded.transaction_id
+where
+    (excluded.is_at_usual_price, excluded.seen_at, excluded.transaction_id)
+    > (product.is_at_usual_price, product.seen_at, product.transaction_id);

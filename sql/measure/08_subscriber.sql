@@ -1,0 +1,260 @@
+-- Whose the settled chains are, and when those subscribers were active over all their chains.
+create temp table owner on commit drop as
+with known as (
+    -- Nearly every chain has had one customer id all its life; least and greatest come from the index.
+    select
+        settling.subscription_key,
+        least_id.subscriber_id as least_id,
+        greatest_id.subscriber_id as greatest_id
+    from settling
+    left join lateral (
+        select subscriber.subscriber_id
+        from fact.subscriber as subscriber
+        where
+            subscriber.subscription_key = settling.subscription_key
+            and subscriber.occurred_at < (select as_of from this_run)
+        order by subscriber.subscriber_id
+        limit 1
+    ) as least_id on true
+    left join lateral (
+        select subscriber.subscriber_id
+        from fact.subscriber as subscriber
+        where
+            subscriber.subscription_key = settling.subscription_key
+            and subscriber.occurred_at < (select as_of from this_run)
+        order by subscriber.subscriber_id desc
+        limit 1
+    ) as greatest_id on true
+),
+
+named as (
+    select
+        subscription_key,
+        '-infinity'::timestamptz as starts_at,
+        least_id as subscriber_id
+    from known
+    where least_id is null or least_id = greatest_id
+    union all
+    -- The id on the newest event before a moment, and before the first known id the first known one.
+    select
+        subscription_key,
+        case when nth = 1 then '-infinity' else occurred_at end,
+        subscriber_id
+    from (
+        select
+            *,
+            row_number() over (partition by subscription_key order by occurred_at) as nth,
+            lag(subscriber_id) over (partition by subscription_key order by occurred_at) as previous_id
+        from (
+            select distinct on (subscriber.subscription_key, subscriber.occurred_at)
+                subscriber.subscription_key,
+                subscriber.occurred_at,
+                subscriber.subscriber_id
+            from known
+            inner join fact.subscriber as subscriber using (subscription_key)
+            where
+                known.least_id <> known.greatest_id
+                and subscriber.occurred_at < (select as_of from this_run)
+            order by
+                subscriber.subscription_key, subscriber.occurred_at, subscriber.subscriber_id desc
+        ) as moments
+    ) as numbered
+    where nth = 1 or subscriber_id <> previous_id
+)
+
+select
+    named.subscription_key,
+    named.starts_at,
+    coalesce(named.subscriber_id, chain.app_transaction_id) as subscriber_id,
+    chain.app_id,
+    chain.environment,
+    case
+        when named.subscriber_id is not null
+            then
+                hashtextextended(
+                    concat_ws(e'\x1f', chain.app_id, chain.environment, 'subscriber', named.subscriber_id), 0
+                )
+        when chain.app_transaction_id is not null
+            then
+                hashtextextended(
+                    concat_ws(e'\x1f', chain.app_id, chain.environment, 'app_transaction', chain.app_transaction_id), 0
+                )
+        else
+            hashtextextended(
+                concat_ws(e'\x1f', chain.app_id, chain.environment, 'chain', named.subscription_key), 0
+            )
+    end as subscriber_key
+from named
+inner join fact.chain as chain using (subscription_key);
+
+-- Subscribers whose active time may have changed: of chains with new moves, and of chains that changed hands.
+create temp table moved_subscriber on commit drop as
+with moved_chain as (
+    select distinct subscription_key
+    from posting
+    where active <> 0
+),
+
+changed as (
+    select
+        coalesce(owner.subscription_key, stored.subscription_key) as subscription_key,
+        owner.subscriber_key as new_key,
+        stored.subscriber_key as old_key
+    from owner
+    full join (
+        select identity.*
+        from ledger.identity as identity
+        inner join settling using (subscription_key)
+    ) as stored using (subscription_key, starts_at)
+    where owner.subscriber_key is distinct from stored.subscriber_key
+)
+
+select owner.subscriber_key
+from owner
+inner join moved_chain using (subscription_key)
+union
+select new_key
+from changed
+where new_key is not null
+union
+select old_key
+from changed
+where old_key is not null;
+
+delete from ledger.identity
+using settling
+where settling.subscription_key = identity.subscription_key and not settling.is_new;
+
+insert into ledger.identity (subscription_key, starts_at, subscriber_key, subscriber_id)
+select subscription_key, starts_at, subscriber_key, subscriber_id
+from owner
+order by subscription_key, starts_at;
+
+create temp table subscriber_posting on commit drop as
+with held as (
+    select
+        identity.subscriber_key,
+        identity.subscription_key,
+        identity.starts_at,
+        lead(identity.starts_at, 1, 'infinity') over (
+            partition by identity.subscription_key order by identity.starts_at
+        ) as ends_at
+    from ledger.identity as identity
+    where
+        identity.subscription_key in (
+            select his.subscription_key
+            from moved_subscriber
+            inner join ledger.identity as his using (subscriber_key)
+        )
+),
+
+chain_move as (
+    select
+        entry.subscription_key,
+        entry.at,
+        sum(entry.sign * entry.active) as active
+    from (select distinct subscription_key from held) as chains
+    inner join ledger.entry as entry using (subscription_key)
+    where entry.active <> 0
+    group by entry.subscription_key, entry.at
+    having sum(entry.sign * entry.active) <> 0
+),
+
+chain_time as (
+    select
+        subscription_key,
+        active,
+        at as starts_at,
+        lead(at, 1, 'infinity') over (partition by subscription_key order by at) as ends_at
+    from chain_move
+),
+
+active_time as (
+    select
+        held.subscriber_key,
+        greatest(chain_time.starts_at, held.starts_at) as starts_at,
+        least(chain_time.ends_at, held.ends_at) as ends_at
+    from chain_time
+    inner join held using (subscription_key)
+    inner join moved_subscriber using (subscriber_key)
+    where
+        chain_time.active > 0
+        and chain_time.starts_at < held.ends_at and held.starts_at < chain_time.ends_at
+),
+
+-- The union of those times: it begins where none other covers the moment before, and ends likewise.
+edge as (
+    select
+        subscriber_key,
+        at,
+        sum(step) as step
+    from (
+        select subscriber_key, starts_at as at, 1 as step
+        from active_time
+        union all
+        select subscriber_key, ends_at, -1
+        from active_time
+    ) as steps
+    group by subscriber_key, at
+),
+
+level as (
+    select
+        *,
+        sum(step) over (partition by subscriber_key order by at) as after,
+        sum(step) over (partition by subscriber_key order by at) - step as before
+    from edge
+),
+
+should_be as (
+    select
+        subscriber_key,
+        at,
+        case when before = 0 then 1 else -1 end::smallint as active
+    from level
+    where (before = 0) <> (after = 0) and at < 'infinity'
+),
+
+compared as (
+    select subscriber_key, at, active, 1 as n
+    from should_be
+    union all
+    select subscriber_entry.subscriber_key, subscriber_entry.at, subscriber_entry.active, -subscriber_entry.sign
+    from moved_subscriber
+    inner join ledger.subscriber_entry as subscriber_entry using (subscriber_key)
+)
+
+select
+    subscriber_key,
+    at,
+    active,
+    sum(n) as n
+from compared
+group by subscriber_key, at, active
+having sum(n) <> 0;
+
+create temp table subscriber_posted on commit drop as
+select
+    subscriber_posting.subscriber_key,
+    subscriber_posting.at,
+    subscriber_posting.active,
+    sign(subscriber_posting.n)::smallint as sign,
+    belongs.app_id,
+    belongs.environment
+from subscriber_posting
+inner join (
+    select distinct on (subscriber_key) subscriber_key, app_id, environment
+    from (
+        select subscriber_key, app_id, environment
+        from owner
+        union all
+        select subscriber_entry.subscriber_key, subscriber_entry.app_id, subscriber_entry.environment
+        from moved_subscriber
+        inner join ledger.subscriber_entry as subscriber_entry using (subscriber_key)
+    ) as known
+) as belongs using (subscriber_key);
+
+insert into ledger.subscriber_entry (subscriber_key, at, run_id, active, sign, app_id, environment)
+select subscriber_key, at, (select run_id from this_run), active, sign, app_id, environment
+from subscriber_posted
+order by subscriber_key, at;

@@ -1,0 +1,144 @@
+-- Chains by the last movement of each day, week, month, quarter and year: which ended it churned, and which of those were
+-- active when it began. What the chains contributed before this run is taken back, what they do now is added.
+create temp table moved_chain on commit drop as
+select subscription_key
+from posting
+where active <> 0 and not (select is_new_book from this_run)
+group by subscription_key
+union all
+select subscription_key
+from fact.chain
+where (select is_new_book from this_run);
+
+create temp table churn_move on commit drop as
+with version as (
+    select *
+    from (values (false), (true)) as versions (is_after)
+    -- A new book takes back all that is stored, and needs no account of what chains contributed.
+    where is_after or not (select is_new_book from this_run)
+),
+
+-- A chain's movements as they were before this run and as they are now, without those that only change the row.
+netted as (
+    select
+        version.is_after,
+        entry.subscription_key,
+        entry.at,
+        entry.kind,
+        sum(entry.sign * entry.active) as active
+    from moved_chain
+    inner join ledger.entry as entry using (subscription_key)
+    inner join version on version.is_after or entry.run_id < (select run_id from this_run)
+    where entry.active <> 0 and entry.kind not in ('renewed', 'product_changed', 'moved_out')
+    group by version.is_after, entry.subscription_key, entry.at, entry.kind
+    having sum(entry.sign) <> 0
+)
+
+select
+    is_after,
+    subscription_key,
+    at at time zone (select zone from this_run) as at,
+    kind,
+    active,
+    lag(at at time zone (select zone from this_run)) over moves as previous_at,
+    lead(at at time zone (select zone from this_run)) over moves as next_at
+from netted
+-- At one moment a loss comes before what follows it.
+window moves as (partition by is_after, subscription_key order by at, active);
+
+create index on churn_move (subscription_key, is_after, at);
+analyze churn_move;
+
+create temp table period_churn_difference on commit drop as
+with lost as (
+    select *
+    from churn_move
+    where starts_with(kind, 'churned_')
+),
+
+last_in_period as (
+    select
+        lost.*,
+        period.period,
+        date_trunc(period.period, lost.at) as starts_on
+    from lost
+    cross join (values ('day'), ('week'), ('month'), ('quarter'), ('year')) as period (period)
+    where
+        lost.next_at is null
+        or date_trunc(period.period, lost.next_at) > date_trunc(period.period, lost.at)
+),
+
+judged as (
+    select
+        last_in_period.*,
+        case
+            when previous_at is null or date_trunc(period, previous_at) < starts_on then true
+            else
+                (
+                    -- Active at the start: the first movement of the period is one out.
+                    select first_move.active < 0
+                    from churn_move as first_move
+                    where
+                        first_move.subscription_key = last_in_period.subscription_key
+                        and first_move.is_after = last_in_period.is_after
+                        and first_move.at >= last_in_period.starts_on
+                    order by first_move.at, first_move.active
+                    limit 1
+                )
+        end as was_active
+    from last_in_period
+)
+
+select
+    app_id,
+    environment,
+    store,
+    period,
+    starts_on,
+    sum(churned) as churned,
+    sum(churned_same_period) as churned_same_period
+from (
+    select
+        chain.app_id,
+        chain.environment,
+        chain.store,
+        judged.period,
+        judged.starts_on::date as starts_on,
+        sum(case when judged.is_after then 1 else -1 end) filter (where judged.was_active) as churned,
+        sum(case when judged.is_after then 1 else -1 end) filter (where not judged.was_active) as churned_same_period
+    from judged
+    inner join fact.chain as chain using (subscription_key)
+    group by chain.app_id, chain.environment, chain.store, judged.period, judged.starts_on::date
+    union all
+    select app_id, environment, store, period, starts_on, -churned, -churned_same_period
+    from measure.period_churn
+    where (select is_new_book from this_run)
+) as differences
+group by app_id, environment, store, period, starts_on
+having coalesce(sum(churned), 0) <> 0 or coalesce(sum(churned_same_period), 0) <> 0;
+
+insert into measure.period_churn_change
+select
+    (select run_id from this_run),
+    app_id,
+    environment,
+    store,
+    period,
+    starts_on,
+    coalesce(churned, 0),
+    coalesce(churned_same_period, 0)
+from period_churn_difference;
+
+insert into measure.period_churn as total
+select
+    app_id,
+    environment,
+    store,
+    period,
+    starts_on,
+    coalesce(churned, 0),
+    coalesce(churned_same_period, 0)
+from period_churn_difference
+on conflict (app_id, environment, store, period, starts_on) do update set
+    churned = total.churned + excluded.churned,
+    churned_same_period = total.churned_same_period + excluded.churned_same_period;

@@ -1,0 +1,19 @@
+-- The views that people and dashboards read. A comment on a column begins with what may be done with it: a Dimension
+-- groups; a Flow is summed; a Stock is read at the last day, an Opening at the first; a Rate and a Count of distinct
+-- things are not added; a Detail belongs to its row.
+comment on schema report is 'Reports: one view each, every column explained';
+
+-- The last finished run: the moment and the settings that reports show.
+drop view if exists measure.latest cascade;
+create view measure.latest as
+select
+    run.run_id,
+    run.as_of,
+    book.settings ->> 'timezone' as zone,
+    ((run.as_of - interval '1 microsecond') at time zone (book.settings ->> 'timezone'))::date as day
+from measure.run as run
+inner join measure.book as book using (book_id)
+where run.outcome = 'done'
+order by run.run_id desc
+limit 1;
+comment on view measure.latest is 'The last finished run: its as-of moment, its reporting zone and its last reporting day';

@@ -1,0 +1,80 @@
+-- Why is the number of active subscriptions of today not that of yesterday? opening + in - out = closing, for every row.
+create view report.movements as
+select
+    app.app_key as app,
+    closing.environment,
+    closing.store,
+    closing.day,
+    nullif(closing.product_id, '') as product_id,
+    nullif(closing.country, '') as country,
+    closing.offer,
+    closing.active - coalesce(total.active, 0) as opening,
+    coalesce(total.new, 0) as new,
+    coalesce(total.trial_converted, 0) as trial_converted,
+    coalesce(total.reactivated, 0) as reactivated,
+    coalesce(total.won_back, 0) as won_back,
+    coalesce(total.recovered, 0) as recovered,
+    coalesce(total.refund_reversed, 0) as refund_reversed,
+    coalesce(total.resumed, 0) as resumed,
+    coalesce(total.moved_in, 0) as moved_in,
+    coalesce(total.churned_voluntary, 0) as churned_voluntary,
+    coalesce(total.churned_billing, 0) as churned_billing,
+    coalesce(total.churned_price_increase, 0) as churned_price_increase,
+    coalesce(total.churned_product_unavailable, 0) as churned_product_unavailable,
+    coalesce(total.churned_refunded, 0) as churned_refunded,
+    coalesce(total.churned_other, 0) as churned_other,
+    coalesce(total.churned_unconfirmed, 0) as churned_unconfirmed,
+    coalesce(total.suspended, 0) as suspended,
+    coalesce(total.pauses, 0) as paused,
+    coalesce(total.moved_out, 0) as moved_out,
+    closing.active as closing,
+    coalesce(total.renewed, 0) as renewed,
+    coalesce(total.upgraded, 0) as upgraded,
+    coalesce(total.downgraded, 0) as downgraded,
+    coalesce(total.crossgraded, 0) as crossgraded,
+    closing.is_complete
+from measure.daily_closing as closing
+inner join ingest.app as app using (app_id)
+left join measure.daily_movement as total using (app_id, environment, store, product_id, country, offer, day);
+
+comment on view report.movements is
+'Movements of active subscriptions, one row per day, product, country and offer';
+comment on column report.movements.app is 'Dimension: the app''s key';
+comment on column report.movements.environment is 'Dimension: the store''s environment';
+comment on column report.movements.store is 'Dimension: the store';
+comment on column report.movements.day is 'Dimension: the reporting day, in the reporting time zone';
+comment on column report.movements.product_id is 'Dimension: the product''s id; null where it is unknown';
+comment on column report.movements.country is 'Dimension: the storefront, three letters; null where it is unknown';
+comment on column report.movements.offer is
+'Dimension: none, introductory, promotional, code or win_back; an unknown type keeps its word';
+comment on column report.movements.opening is 'Opening: active at the start of the day';
+comment on column report.movements.new is 'Flow: in, first paid period of a chain';
+comment on column report.movements.trial_converted is 'Flow: in, first charge after a trial';
+comment on column report.movements.reactivated is 'Flow: in, bought again after access was lost; win-backs included';
+comment on column report.movements.won_back is 'Flow: the part of reactivated by a win-back offer; not added again';
+comment on column report.movements.recovered is 'Flow: in, a failed charge succeeded after access had been suspended';
+comment on column report.movements.refund_reversed is 'Flow: in, access returned because a refund was taken back';
+comment on column report.movements.resumed is 'Flow: in, a pause ended with a purchase';
+comment on column report.movements.moved_in is
+'Flow: in, from the row of another product, country or offer, or from another chain';
+comment on column report.movements.churned_voluntary is 'Flow: out, auto-renew was off';
+comment on column report.movements.churned_billing is
+'Flow: out, the charge failed for good; dated on the day access was lost';
+comment on column report.movements.churned_price_increase is 'Flow: out, no consent to a higher price';
+comment on column report.movements.churned_product_unavailable is 'Flow: out, the product could no longer be bought';
+comment on column report.movements.churned_refunded is 'Flow: out, a refund ended the period';
+comment on column report.movements.churned_other is 'Flow: out, for another reason of the store';
+comment on column report.movements.churned_unconfirmed is 'Flow: out, the period ended and no word came';
+comment on column report.movements.suspended is
+'Flow: out, access lost while the store retries the charge; recovered later, or restated as churn';
+comment on column report.movements.paused is 'Flow: out, a pause began';
+comment on column report.movements.moved_out is
+'Flow: out, to the row of another product, country or offer, or to another chain';
+comment on column report.movements.closing is 'Stock: active at the end of the day; opening + in - out';
+comment on column report.movements.renewed is
+'Flow: next periods begun without loss of access and without change of product';
+comment on column report.movements.upgraded is 'Flow: changes to a higher product';
+comment on column report.movements.downgraded is 'Flow: changes to a lower product';
+comment on column report.movements.crossgraded is
+'Flow: changes to a product of the same level, or of unknown direction';
+comment on column report.movements.is_complete is 'Detail: false for the running day';
