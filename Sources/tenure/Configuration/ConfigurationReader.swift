@@ -32,9 +32,10 @@ final class ConfigurationReader {
 
   // MARK: - Problems
 
-  /// Remembers a problem with a setting of this section.
+  /// Remembers a problem with a setting of this section, once, however often the setting is read.
   func problem(_ name: String, _ message: String) {
-    file.problems.append(.init(path: join(name), message: message))
+    let problem = ConfigurationError.Problem(path: join(name), message: message)
+    if !file.problems.contains(problem) { file.problems.append(problem) }
   }
 
   /// Reports settings that are not known.
