@@ -1,7 +1,5 @@
 // The C headers that this module shows to Swift.
 #pragma once
-// Every module of the package defines this first, so that they agree about the system's own headers.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+// No feature macros: the toolchain's own modules (Dispatch, Glibc) are built without, and all must agree about the
+// system's headers.
 #include <zlib.h>
