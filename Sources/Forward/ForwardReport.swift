@@ -7,7 +7,7 @@ public enum ForwardReport: Sendable {
 }
 
 /// What a pass of the forwarder did, and what is left.
-public struct ForwardSummary: Sendable, Equatable {
+public struct ForwardSummary: Sendable, Equatable, Encodable {
   /// Deliveries that their targets took in this pass.
   public var delivered = 0
   /// Deliveries that were refused in this pass.
@@ -16,9 +16,4 @@ public struct ForwardSummary: Sendable, Equatable {
   public var waiting = 0
   /// Deliveries that wait for their target to be resumed.
   public var held = 0
-
-  /// As JSON, the shape of `tenure forward --once --json`.
-  public var json: String {
-    #"{"delivered": \#(delivered), "refused": \#(refused), "waiting": \#(waiting), "held": \#(held)}"#
-  }
 }

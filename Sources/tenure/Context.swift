@@ -1,3 +1,4 @@
+import Forward
 import Foundation
 import Postgres
 
@@ -27,8 +28,13 @@ struct Context: Sendable {
   ///
   /// - Throws: ``ConfigurationError`` with every problem the file has.
   func configuration() throws -> Configuration {
-    if configurationFile == nil, !FileManager.default.fileExists(atPath: "tenure.json") { return Configuration() }
+    guard hasConfiguration else { return Configuration() }
     return try Configuration(file: configurationFile ?? "tenure.json", environment: environment)
+  }
+
+  /// Whether there is a configuration.
+  private var hasConfiguration: Bool {
+    configurationFile != nil || FileManager.default.fileExists(atPath: "tenure.json")
   }
 
   /// Runs `body` with the database: the one `DATABASE_URL` or the configuration names, else the program's own server,
@@ -43,13 +49,13 @@ struct Context: Sendable {
     let given = environment["DATABASE_URL"].flatMap { $0.isEmpty ? nil : $0 } ?? configured
     if let given {
       let database = Database(connectionString: given, isEmbedded: false)
-      if isMigrationNeeded { try await database.prepare(log) }
+      if isMigrationNeeded { try await prepare(database) }
       return try await body(database)
     }
     let server = try await LocalServer.start(environment: environment, log: log)
     do {
       let database = Database(connectionString: server.connectionString, isEmbedded: true)
-      if isMigrationNeeded { try await database.prepare(log) }
+      if isMigrationNeeded { try await prepare(database) }
       let value = try await body(database)
       await server.leave()
       return value
@@ -57,5 +63,20 @@ struct Context: Sendable {
       await server.leave()
       throw error
     }
+  }
+
+  /// Makes sure that the database is ready and knows the configuration's targets: they exist from the first command that
+  /// reads them.
+  private func prepare(_ database: Database) async throws {
+    try await database.prepare(log)
+    guard hasConfiguration else { return }
+    let connection = try await database.open()
+    do {
+      try await TargetRegister(connection).register(
+        try configuration().targetConfigurations, at: Forwarder.systemClock())
+    } catch let error as PostgresError where error.sqlState == "42501" {
+      // A login that may only read reports makes no deliveries either.
+    }
+    await connection.close()
   }
 }

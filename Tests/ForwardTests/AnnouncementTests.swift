@@ -196,8 +196,12 @@ struct AnnouncementTests {
   private func kinds(_ receiver: HTTPReceiver) throws -> [String: String] {
     struct Body: Decodable {
       struct Data: Decodable {
-        let event_id: String
+        let eventID: String
         let kind: String
+        enum CodingKeys: String, CodingKey {
+          case eventID = "event_id"
+          case kind
+        }
       }
       let type: String
       let data: Data
@@ -205,7 +209,7 @@ struct AnnouncementTests {
     return try receiver.requests.reduce(into: [:]) { kinds, request in
       let body = try JSONDecoder().decode(Body.self, from: Data(request.body))
       #expect(body.type == body.data.kind)
-      kinds[body.data.event_id] = body.type
+      kinds[body.data.eventID] = body.type
     }
   }
 

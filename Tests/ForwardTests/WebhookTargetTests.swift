@@ -17,13 +17,15 @@ struct WebhookTargetTests {
       let signature: String
       let valid: Bool
     }
-    let must_reject_secret: [String]
+    let mustRejectSecret: [String]
     let vectors: [Vector]
   }
 
   private static func vectors() throws -> Vectors {
     let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/webhook/vectors.json")
-    return try JSONDecoder().decode(Vectors.self, from: Data(contentsOf: url))
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(Vectors.self, from: Data(contentsOf: url))
   }
 
   private static func request(
@@ -67,7 +69,7 @@ struct WebhookTargetTests {
 
   @Test("an empty secret, and one that is no base64, is refused")
   func emptySecret() throws {
-    for secret in try Self.vectors().must_reject_secret + ["whsec_…", "plain words"] {
+    for secret in try Self.vectors().mustRejectSecret + ["whsec_…", "plain words"] {
       var target = TargetConfiguration.webhook(url: "https://example.com/hooks")
       target.secret = secret
       #expect(throws: TargetProblem.self) { try target.makeTarget() }

@@ -1,7 +1,9 @@
 -- Makes the deliveries of the events that were just stored, in their transaction.
 --
 -- Reads the temporary table stored_event: the events that were not known before. It is run after ingest.event has them.
--- Sorted, so that two transactions that announce the same meet in the same order and cannot wait for each other.
+-- Sorted, so that two transactions that announce the same meet in the same order and never each wait for the other. What
+-- was announced before is left out here and not by the conflict: that would wait for a forwarder which is just writing
+-- the delivery's row.
 insert into forward.delivery (target, app_id, source, event_id, subscription_key, announces, due_at, created_at)
 select
     found.target,
@@ -43,5 +45,10 @@ from (
             and event.source = stored.source
             and event.event_id = stored.event_id
 ) as found
+where
+    not exists (
+        select from forward.delivery as known
+        where known.target = found.target and known.announces = found.announces
+    )
 order by found.target, found.announces, found.source, found.event_id
 on conflict (target, announces) do nothing

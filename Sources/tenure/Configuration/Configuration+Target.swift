@@ -82,6 +82,7 @@ extension Configuration.Target {
     if reader.text("from") != "now", let moment = reader.instant("from") { from = .moment(moment) }
     baseURL = reader.url("base_url")
     allowsPrivateNetwork = reader.bool("allow_private_network") ?? allowsPrivateNetwork
+    check(reader)
     reader.finish()
   }
 

@@ -1,0 +1,67 @@
+import Forward
+import Vocabulary
+
+/// `tenure targets replay`: sends older events to a target.
+struct TargetsReplayCommand: Command {
+  static let syntax = CommandSyntax(
+    "targets replay", summary: "sends what a target refused, or older events, and says how many first",
+    operands: [TargetsCommand.operand],
+    options: [
+      OptionSyntax("from", value: "T", help: "also events since then that were never sent, however old"),
+      OptionSyntax("event", value: "ID", help: "one event, also when it was delivered"),
+    ],
+    notes: """
+      The event's id stays the same, so the target can tell what it has had. Events that the target's settings leave out
+      are not sent.
+      """)
+
+  static let interruption = Interruption.finishesWork
+
+  private let name: String
+  private let selection: TargetRegister.Selection
+
+  init(_ arguments: Arguments) throws(UsageError) {
+    name = arguments.operands[0]
+    switch (try arguments.instant("from"), arguments.value("event")) {
+    case (.some, .some): throw UsageError("targets replay: --from and --event exclude each other")
+    case (let from?, nil): selection = .since(from)
+    case (nil, let event?): selection = .event(event)
+    case (nil, nil): selection = .refused
+    }
+  }
+
+  private struct Result: Encodable, Sendable {
+    let name: String
+    let replayed: Int
+    let delivered: Int
+    let refused: Int
+    let waiting: Int
+    let held: Int
+  }
+
+  func run(_ context: Context) async throws -> ExitCode {
+    let targets = try context.configuration().makeTargets()
+    guard let target = targets.first(where: { $0.configuration.name == name }) else {
+      throw TargetsCommand.unknown(name, among: targets.map(\.configuration.name))
+    }
+    return try await context.withDatabase { database in
+      let register = TargetRegister(try await database.open())
+      let count = try await register.replay(name, selection, at: Forwarder.systemClock())
+      context.log.info("events to send", ["target": .init(name), "events": .init(count)])
+      let forwarder = Forwarder(
+        connectionString: database.connectionString, targets: [target],
+        report: { [log = context.log] in ForwardCommand.tell($0, log) })
+      let summary = try await forwarder.runOnce()
+      if context.isJSON {
+        try context.output.json(
+          Result(
+            name: name, replayed: count, delivered: summary.delivered, refused: summary.refused,
+            waiting: summary.waiting, held: summary.held))
+      } else {
+        try context.output.line("\(count) events of \(name) were due again")
+        try ForwardCommand.show(summary, context)
+      }
+      return .done
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import Forward
+import Vocabulary
+
+extension Configuration {
+  /// The targets as the stage that sends to them takes them.
+  var targetConfigurations: [TargetConfiguration] { targets.compactMap(TargetConfiguration.init) }
+
+  /// The targets, ready to be sent to.
+  ///
+  /// - Throws: ``Failure`` when there is a type of target that this version cannot send to.
+  func makeTargets() throws -> [any Forward.Target] {
+    try targetConfigurations.map { configuration in
+      do {
+        return try configuration.makeTarget()
+      } catch {
+        throw Failure("reading the targets of the configuration: \(error)")
+      }
+    }
+  }
+}
+
+extension Configuration.Target {
+  /// Puts down what is wrong with settings that are there but cannot be used, such as a secret that is none.
+  func check(_ reader: ConfigurationReader) {
+    guard let configuration = TargetConfiguration(self), TargetConfiguration.types.contains(configuration.type) else {
+      return
+    }
+    do {
+      _ = try configuration.makeTarget()
+    } catch {
+      // What is missing has been said already.
+      if reader.text(error.setting) != nil { reader.problem(error.setting, error.message) }
+    }
+  }
+}
+
+extension TargetConfiguration {
+  /// Takes over the settings of a target; nil for one whose settings could not be read.
+  init?(_ target: Configuration.Target) {
+    switch target.service {
+    case .webhook(let url, let secret, let previousSecret):
+      self.init(name: target.name, type: "webhook")
+      self.url = url
+      self.secret = secret
+      self.previousSecret = previousSecret
+    case .slack: self.init(name: target.name, type: "slack")
+    case .discord: self.init(name: target.name, type: "discord")
+    case .telegram: self.init(name: target.name, type: "telegram")
+    case .amplitude: self.init(name: target.name, type: "amplitude")
+    case .mixpanel: self.init(name: target.name, type: "mixpanel")
+    case nil: return nil
+    }
+    baseURL = target.baseURL
+    events = target.events
+    apps = target.apps
+    environments = target.environments.map(StoreEnvironment.init(rawValue:))
+    countries = target.countries
+    minimumAmount = target.minimumAmount.flatMap(Micros.init(units:))
+    maximumAge = target.maxAge
+    if case .moment(let moment) = target.from { from = moment }
+    allowsPrivateNetwork = target.allowsPrivateNetwork
+  }
+}
