@@ -1,7 +1,7 @@
 // The C headers that this module shows to Swift.
 #pragma once
-// No feature macros: the toolchain's own modules (Dispatch, Glibc) are built without, and all must agree about the
-// system's headers.
+// No feature macro such as _GNU_SOURCE is defined here: the system's own modules define none, and all must agree about its
+// headers.
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>

@@ -1,5 +1,5 @@
 // The C headers that this module shows to Swift.
 #pragma once
-// No feature macros: the toolchain's own modules (Dispatch, Glibc) are built without, and all must agree about the
-// system's headers.
+// No feature macro such as _GNU_SOURCE is defined here: the system's own modules define none, and all must agree about its
+// headers.
 #include <libpq-fe.h>
