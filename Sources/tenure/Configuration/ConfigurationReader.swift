@@ -32,11 +32,13 @@ final class ConfigurationReader {
 
   // MARK: - Problems
 
-  /// Remembers a problem with a setting of this section, once, however often the setting is read.
+  /// Remembers a problem with a setting of this section.
   func problem(_ name: String, _ message: String) {
-    let problem = ConfigurationError.Problem(path: join(name), message: message)
-    if !file.problems.contains(problem) { file.problems.append(problem) }
+    file.problems.append(.init(path: join(name), message: message))
   }
+
+  /// Whether a problem with a setting of this section was found already.
+  func hasProblem(_ name: String) -> Bool { file.problems.contains { $0.path == join(name) } }
 
   /// Reports settings that are not known.
   func finish() {
