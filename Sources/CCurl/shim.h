@@ -1,7 +1,5 @@
 // The C headers that this module shows to Swift.
 #pragma once
-// Every module of the package defines this first, so that they agree about the system's own headers.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+// No feature macro such as _GNU_SOURCE is defined here: the system's own modules define none, and all must agree about its
+// headers.
 #include <curl/curl.h>

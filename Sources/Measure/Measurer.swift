@@ -75,8 +75,12 @@ public struct Measurer: Sendable {
       """, [.text(command), .timestamp(microseconds: asOf.microseconds)])
     guard let runID = try opened.first?.int("run_id") else { preconditionFailure("an insert returned no row") }
     do {
-      return try await connection.transaction(.repeatableRead) { connection in
-        try measure(on: connection, runID: runID, asOf: asOf, isRebuild: isRebuild, start: start)
+      return try await withTaskCancellationHandler {
+        try await connection.transaction(.repeatableRead) { connection in
+          try measure(on: connection, runID: runID, asOf: asOf, isRebuild: isRebuild, start: start)
+        }
+      } onCancel: {
+        connection.cancel()
       }
     } catch {
       _ = try? await connection.query(
@@ -104,6 +108,8 @@ public struct Measurer: Sendable {
     let steps = SQLFiles.folder("measure").filter { !$0.name.hasPrefix("00_") }
     let checks = SQLFiles.folder("checks")
     for (index, step) in steps.enumerated() {
+      // A cancelled statement ends by itself; between two of them nothing else would.
+      try Task.checkCancellation()
       report(.step(name: step.name, number: index + 1, total: steps.count + checks.count))
       try connection.execute(step.text)
     }

@@ -11,9 +11,10 @@ enum Program {
 
   /// Every command, in the order the help text shows them.
   static let commands: [any Command.Type] = [
-    MigrateCommand.self, AppsCommand.self, AppsRenameCommand.self, MeasureCommand.self, ReportCommand.self,
-    ForwardCommand.self, TargetsCommand.self, TargetsTestCommand.self, TargetsPauseCommand.self,
-    TargetsResumeCommand.self, TargetsReplayCommand.self,
+    MigrateCommand.self, IngestCommand.self, MeasureCommand.self, ReportCommand.self, ForwardCommand.self,
+    RunCommand.self,
+    AppsCommand.self, AppsRenameCommand.self, TargetsCommand.self, TargetsTestCommand.self, TargetsPauseCommand.self,
+    TargetsResumeCommand.self, TargetsReplayCommand.self, CatalogueImportCommand.self, WinbackImportCommand.self,
   ]
 
   /// Runs the program with the arguments of the process, and ends the process.

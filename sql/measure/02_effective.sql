@@ -1,20 +1,36 @@
 -- Makes one effective transaction out of all versions of each that changed: every field from the best source that states
 -- it, there from the newest version, between versions of one moment from the one with the greater digest.
-create temp table version on commit drop as
-with changed as (
-    select distinct subscription_key, transaction_id
-    from unsettled
-    where transaction_id is not null
-)
-
+create temp table changed on commit drop as
 select
-    fact.transaction.*,
-    count(*) over transactions as versions,
-    bool_or(fact.transaction.revoked_at is not null) over transactions as is_ever_revoked,
-    max(fact.transaction.source_rank) over transactions as best_rank
+    subscription_key,
+    transaction_id
+from unsettled
+where transaction_id is not null
+group by subscription_key, transaction_id;
+
+analyze changed;
+
+create temp table version_count on commit drop as
+select
+    changed.subscription_key,
+    changed.transaction_id,
+    count(*) as versions,
+    max(version.source_rank) as best_rank,
+    bool_or(version.revoked_at is not null) as is_ever_revoked
 from changed
-inner join fact.transaction using (subscription_key, transaction_id)
-window transactions as (partition by fact.transaction.subscription_key, fact.transaction.transaction_id);
+inner join fact.transaction as version using (subscription_key, transaction_id)
+group by changed.subscription_key, changed.transaction_id;
+
+analyze version_count;
+
+create temp table version on commit drop as
+select
+    version.*,
+    version_count.best_rank,
+    version_count.is_ever_revoked
+from version_count
+inner join fact.transaction as version using (subscription_key, transaction_id)
+where version_count.versions > 1 or version_count.is_ever_revoked;
 
 -- Revocations are read from the best source alone. One holds until the first later version without it.
 create temp table revocation on commit drop as
@@ -86,27 +102,28 @@ with merged as (
     select
         subscription_key,
         transaction_id,
-        type,
-        product_id,
-        group_id,
-        period,
-        purchased_at,
-        expires_at,
-        price,
-        currency,
-        country,
-        reason,
-        ownership,
-        offer_type,
-        offer_id,
-        offer_discount,
-        offer_period,
-        tax,
-        commission,
-        proceeds,
-        is_ever_revoked
-    from version
-    where versions = 1
+        version.type,
+        version.product_id,
+        version.group_id,
+        version.period,
+        version.purchased_at,
+        version.expires_at,
+        version.price,
+        version.currency,
+        version.country,
+        version.reason,
+        version.ownership,
+        version.offer_type,
+        version.offer_id,
+        version.offer_discount,
+        version.offer_period,
+        version.tax,
+        version.commission,
+        version.proceeds,
+        version_count.is_ever_revoked
+    from version_count
+    inner join fact.transaction as version using (subscription_key, transaction_id)
+    where version_count.versions = 1
     union all
     select
         subscription_key,
@@ -131,9 +148,12 @@ with merged as (
         (array_agg(proceeds) filter (where stated & (1 << 16) <> 0))[1],
         bool_or(is_ever_revoked)
     from (
-        select *
+        select
+            version.*,
+            version_count.versions
         from version
-        where versions > 1
+        inner join version_count using (subscription_key, transaction_id)
+        where version_count.versions > 1
         order by subscription_key, transaction_id, source_rank desc, signed_at desc, digest desc
     ) as ordered
     group by subscription_key, transaction_id

@@ -47,10 +47,14 @@ create temp table word on commit drop as
 with spoken as (
     select
         *,
-        max(signed_at) filter (where not is_expiry) over (
-            partition by subscription_key, transaction_id
-        ) as other_said_at
+        max(signed_at) filter (where not is_expiry) over periods as other_said_at,
+        not auto_renew and not lag(not auto_renew, 1, false) over switches
+        or auto_renew and lag(not auto_renew, 1, false) over switches as is_switch
     from status
+    window
+        periods as (partition by subscription_key, transaction_id),
+        -- What says nothing of auto-renew is no switch, nor does it hide one.
+        switches as (partition by subscription_key, transaction_id, auto_renew is null order by signed_at)
 )
 
 select
@@ -65,7 +69,9 @@ select
         where is_expiry and signed_at > coalesce(other_said_at, '-infinity')
     ) as expired_said_at,
     (array_agg(paused_at) filter (where stated & (1 << 7) <> 0))[1] as paused_at,
-    (array_agg(resumes_at) filter (where stated & (1 << 8) <> 0))[1] as resumes_at
+    (array_agg(resumes_at) filter (where stated & (1 << 8) <> 0))[1] as resumes_at,
+    -- When auto-renew was switched off, on, off again: at the odd ones off.
+    array_agg(signed_at order by signed_at) filter (where is_switch) as switched_at
 from (
     select *
     from spoken
@@ -73,22 +79,4 @@ from (
 ) as ordered
 group by subscription_key, transaction_id;
 
--- When auto-renew was switched off and on while a period ran.
-create temp table auto_renew_switch on commit drop as
-select subscription_key, transaction_id, signed_at, is_off
-from (
-    select
-        subscription_key,
-        transaction_id,
-        signed_at,
-        not auto_renew as is_off,
-        lag(not auto_renew, 1, false) over (
-            partition by subscription_key, transaction_id order by signed_at
-        ) as was_off
-    from status
-    where auto_renew is not null
-) as said
-where is_off <> was_off;
-
 analyze word;
-analyze auto_renew_switch;

@@ -1,47 +1,5 @@
 -- Writes down the entries that the settled periods should have, compares them with those they have, and posts the
 -- difference: reversals of what is no longer true, and what is new.
-create temp table period on commit drop as
-with priced as (
-    select
-        course.*,
-        -- A free period earns nothing; an offer paid up front is spread over the offer's length.
-        case when course.is_free then 0 else course.price end as running_price,
-        case
-            when course.offer_discount = 'pay_up_front' then coalesce(course.offer_period, course.period)
-            else course.period
-        end as running_period,
-        (extract(epoch from course.expires_at - course.purchased_at) / 86400)::numeric as running_days,
-        course.class = 'own' and not course.is_trial as is_paid_time,
-        coalesce(switched.is_off, false) as ends_off
-    from course
-    left join lateral (
-        select auto_renew_switch.is_off
-        from auto_renew_switch
-        where
-            auto_renew_switch.subscription_key = course.subscription_key
-            and auto_renew_switch.transaction_id = course.transaction_id
-            and auto_renew_switch.signed_at < coalesce(course.closed_at, 'infinity')
-        order by auto_renew_switch.signed_at desc
-        limit 1
-    ) as switched on course.class = 'own' and not course.is_trial
-)
-
-select
-    *,
-    is_continuing and not coalesce(previous_is_trial, false) as follows_paid_time,
-    lag(running_price) over periods as previous_price,
-    lag(currency) over periods as previous_currency,
-    lag(running_period) over periods as previous_period,
-    lag(running_days) over periods as previous_days,
-    lag(ends_off) over periods as previous_ends_off,
-    lead(is_moved) over periods as next_is_moved,
-    lead((product_id, country, offer)) over periods is distinct from (product_id, country, offer) as next_is_elsewhere
-from priced
-window periods as (partition by subscription_key, class order by purchased_at, transaction_id);
-
-create index on period (subscription_key, transaction_id);
-analyze period;
-
 create temp table refund_episode on commit drop as
 with episode as (
     select
@@ -51,6 +9,7 @@ with episode as (
         period.is_paid_time,
         period.is_trial,
         period.charge,
+        period.switched_at,
         period.fate = 'withdrawn' and taken.revoked_at = period.lost_at as is_at_end,
         taken.nth,
         taken.revoked_at,
@@ -67,6 +26,12 @@ with episode as (
 
 select
     *,
+    is_paid_time
+    and (select mod(count(*), 2) = 1 from unnest(switched_at) as switched (at) where switched.at < revoked_at)
+    as was_off_when_revoked,
+    is_paid_time
+    and (select mod(count(*), 2) = 1 from unnest(switched_at) as switched (at) where switched.at < restored_at)
+    as was_off_when_restored,
     -- The one that ended the period is told with the end.
     is_at_end and min(nth) filter (where is_at_end) over (
         partition by subscription_key, transaction_id
@@ -102,7 +67,7 @@ select
                 )
     end as refund
 from period
-where is_paid_time and closing is not null and (closing <> 'continued' or coalesce(next_is_moved, false))
+where is_paid_time and closing is not null and (closing <> 'continued' or next_is_moved)
 union all
 select subscription_key, transaction_id, 1, expires_at, 'grace_entered', 0, 0, 1, 0, 0, 0, 0, null, null
 from period
@@ -120,20 +85,20 @@ select
     period.subscription_key,
     period.transaction_id,
     1,
-    auto_renew_switch.signed_at,
-    case when auto_renew_switch.is_off then 'auto_renew_disabled' else 'auto_renew_enabled' end,
+    switched.at,
+    case when mod(switched.nth, 2) = 1 then 'auto_renew_disabled' else 'auto_renew_enabled' end,
     0,
     0,
     0,
     0,
-    case when auto_renew_switch.is_off then 1 else -1 end,
+    case when mod(switched.nth, 2) = 1 then 1 else -1 end,
     0,
     0,
     null,
     null
 from period
-inner join auto_renew_switch using (subscription_key, transaction_id)
-where period.is_paid_time and auto_renew_switch.signed_at < coalesce(period.closed_at, 'infinity')
+cross join lateral unnest(period.switched_at) with ordinality as switched (at, nth)
+where period.is_paid_time and period.switched_at is not null and switched.at < coalesce(period.closed_at, 'infinity')
 union all
 select subscription_key, transaction_id, 0, purchased_at, opening, 0, 1, 0, 0, 0, 0, 0, null, null
 from period
@@ -160,11 +125,7 @@ union all
 select subscription_key, transaction_id, 0, purchased_at, 'family_granted', 0, 0, 0, 0, 0, 0, 1, null, null
 from period
 where
-    class = 'family' and not is_base
-    and (
-        not is_continuing
-        or (product_id, country, offer) is distinct from (previous_product_id, previous_country, previous_offer)
-    )
+    class = 'family' and not is_base and (not is_continuing or is_elsewhere)
 union all
 select subscription_key, transaction_id, 1, closed_at, 'family_ended', 0, 0, 0, 0, 0, 0, -1, null, null
 from period
@@ -186,22 +147,12 @@ select
     -(refund_episode.is_interruption and refund_episode.is_trial)::integer,
     0,
     0,
-    -(refund_episode.is_interruption and coalesce(switched.is_off, false))::integer,
+    -(refund_episode.is_interruption and refund_episode.was_off_when_revoked)::integer,
     0,
     -(refund_episode.is_interruption and refund_episode.class = 'family')::integer,
     case when refund_episode.charge is not null then 'refund' end,
     refund_episode.refund
 from refund_episode
-left join lateral (
-    select auto_renew_switch.is_off
-    from auto_renew_switch
-    where
-        auto_renew_switch.subscription_key = refund_episode.subscription_key
-        and auto_renew_switch.transaction_id = refund_episode.transaction_id
-        and auto_renew_switch.signed_at < refund_episode.revoked_at
-    order by auto_renew_switch.signed_at desc
-    limit 1
-) as switched on refund_episode.is_paid_time
 where not refund_episode.is_end and (refund_episode.is_interruption or refund_episode.charge is not null)
 union all
 select
@@ -214,27 +165,17 @@ select
     (refund_episode.is_interruption and refund_episode.is_trial)::integer,
     0,
     0,
-    (refund_episode.is_interruption and coalesce(switched.is_off, false))::integer,
+    (refund_episode.is_interruption and refund_episode.was_off_when_restored)::integer,
     0,
     (refund_episode.is_interruption and refund_episode.class = 'family')::integer,
     case when refund_episode.charge is not null then 'reversal' end,
     refund_episode.refund
 from refund_episode
-left join lateral (
-    select auto_renew_switch.is_off
-    from auto_renew_switch
-    where
-        auto_renew_switch.subscription_key = refund_episode.subscription_key
-        and auto_renew_switch.transaction_id = refund_episode.transaction_id
-        and auto_renew_switch.signed_at < refund_episode.restored_at
-    order by auto_renew_switch.signed_at desc
-    limit 1
-) as switched on refund_episode.is_paid_time
 where
     refund_episode.restored_at is not null
     and (refund_episode.is_interruption or refund_episode.charge is not null);
 
-create temp table should on commit drop as
+create temp table posting on commit drop as
 -- How paid time begins, or goes on: a renewal is one entry.
 select
     subscription_key,
@@ -267,7 +208,8 @@ select
     case when follows_paid_time then previous_price end as from_price,
     case when follows_paid_time then previous_currency end as from_currency,
     case when follows_paid_time then previous_period end as from_period,
-    case when follows_paid_time then previous_days end as from_days
+    case when follows_paid_time then previous_days end as from_days,
+    1::smallint as sign
 from period
 where is_paid_time and not is_base
 union all
@@ -303,7 +245,8 @@ select
     case when change.active < 0 then period.running_price end,
     case when change.active < 0 then period.currency end,
     case when change.active < 0 then period.running_period end,
-    case when change.active < 0 then period.running_days end
+    case when change.active < 0 then period.running_days end,
+    1
 from change
 inner join period using (subscription_key, transaction_id)
 cross join lateral (
@@ -348,7 +291,8 @@ select
     null,
     null,
     null,
-    null
+    null,
+    1
 from bare_charge
 cross join lateral (
     select 0::smallint as part, bare_charge.purchased_at as at, 'charged' as kind, bare_charge.price as amount
@@ -363,13 +307,13 @@ cross join lateral (
 ) as happened
 where bare_charge.charge is not null and happened.at < (select as_of from this_run);
 
--- Chains that were never settled have nothing to be compared with.
-create temp table posting on commit drop as
+-- Chains that were never settled have nothing to be compared with. Of the others what stands already is not posted.
+create temp table difference on commit drop as
 with compared as (
     select
-        should as line,
+        posting as line,
         1 as n
-    from should
+    from posting
     inner join settling using (subscription_key)
     where not settling.is_new
     union all
@@ -405,8 +349,9 @@ with compared as (
             entry.from_price,
             entry.from_currency,
             entry.from_period,
-            entry.from_days
-        )::should,
+            entry.from_days,
+            1
+        )::posting,
         -entry.sign
     from settling
     inner join ledger.entry as entry
@@ -421,29 +366,57 @@ with compared as (
                 )
             )
     where not settling.is_new
-),
-
-differing as (
-    select
-        line,
-        sum(n) as n
-    from compared
-    group by line
-    having sum(n) <> 0
 )
 
 select
-    should.*,
-    1::smallint as sign
-from should
-inner join settling using (subscription_key)
-where settling.is_new
-union all
+    line,
+    sum(n) as n
+from compared
+group by line
+having sum(n) <> 0;
+
+delete from posting
+using settling
+where settling.subscription_key = posting.subscription_key and not settling.is_new;
+
+insert into posting
 select
-    (differing.line).*,
-    sign(differing.n)::smallint
-from differing
-cross join generate_series(1, abs(differing.n)::integer);
+    (difference.line).subscription_key,
+    (difference.line).purchased_at,
+    (difference.line).transaction_id,
+    (difference.line).part,
+    (difference.line).at,
+    (difference.line).kind,
+    (difference.line).product_id,
+    (difference.line).country,
+    (difference.line).offer,
+    (difference.line).active,
+    (difference.line).trial,
+    (difference.line).grace,
+    (difference.line).retry,
+    (difference.line).set_to_cancel,
+    (difference.line).paused,
+    (difference.line).family,
+    (difference.line).charge,
+    (difference.line).amount,
+    (difference.line).currency,
+    (difference.line).tax,
+    (difference.line).commission,
+    (difference.line).proceeds,
+    (difference.line).price,
+    (difference.line).price_currency,
+    (difference.line).period,
+    (difference.line).days,
+    (difference.line).from_product_id,
+    (difference.line).from_price,
+    (difference.line).from_currency,
+    (difference.line).from_period,
+    (difference.line).from_days,
+    sign(difference.n)
+from difference
+cross join generate_series(1, abs(difference.n)::integer);
+
+analyze posting;
 
 insert into ledger.entry (
     subscription_key,

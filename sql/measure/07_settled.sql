@@ -123,33 +123,50 @@ insert into ledger.chain as chain (
     auto_renew,
     win_back_offers
 )
+with classes as (
+    select
+        subscription_key,
+        case when min(class) = max(class) then min(class) else 'mixed' end as class
+    from line
+    group by subscription_key
+),
+
+-- The last period that gives access; where none does, the last transaction that was bought.
+last_period as (
+    select distinct on (subscription_key)
+        subscription_key,
+        purchased_at,
+        transaction_id
+    from (
+        select
+            subscription_key,
+            purchased_at,
+            transaction_id,
+            true as gives_access
+        from pg_temp.period
+        where next_at is null
+        union all
+        select
+            subscription_key,
+            purchased_at,
+            transaction_id,
+            false
+        from bare_charge
+        where class <> 'one_time'
+    ) as candidates
+    order by subscription_key asc, gives_access desc, purchased_at desc, transaction_id desc
+)
+
 select
     settling.subscription_key,
-    case when classes.least_class = classes.greatest_class then classes.least_class else 'mixed' end,
+    classes.class,
     last_period.purchased_at,
     last_period.transaction_id,
     said.auto_renew,
     offered.eligible_win_back_offers
 from settling
-left join (
-    select
-        subscription_key,
-        min(class) as least_class,
-        max(class) as greatest_class
-    from line
-    group by subscription_key
-) as classes using (subscription_key)
-left join lateral (
-    -- The last that gives access; where none does, the last that was bought.
-    select
-        line.purchased_at,
-        line.transaction_id
-    from line
-    left join pg_temp.period using (subscription_key, transaction_id)
-    where line.subscription_key = settling.subscription_key and line.class <> 'one_time'
-    order by period.transaction_id is null asc, line.purchased_at desc, line.transaction_id desc
-    limit 1
-) as last_period on true
+left join classes using (subscription_key)
+left join last_period using (subscription_key)
 left join lateral (
     select renewal.auto_renew
     from fact.renewal as renewal
@@ -193,29 +210,51 @@ insert into ledger.product as product (
     seen_at,
     transaction_id
 )
-select distinct on (chain.app_id, chain.environment, chain.store, line.product_id)
-    chain.app_id,
-    chain.environment,
-    chain.store,
-    line.product_id,
+with newest as (
+    select
+        chain.app_id,
+        chain.environment,
+        chain.store,
+        line.product_id,
+        line.offer = 'none' as is_at_usual_price,
+        max(line.purchased_at) as purchased_at
+    from line
+    inner join fact.chain as chain using (subscription_key)
+    where line.product_id is not null
+    group by chain.app_id, chain.environment, chain.store, line.product_id, line.offer = 'none'
+)
+
+select distinct on (newest.app_id, newest.environment, newest.store, newest.product_id)
+    newest.app_id,
+    newest.environment,
+    newest.store,
+    newest.product_id,
     line.group_id,
     coalesce(
         line.period,
         ledger.usual_length((extract(epoch from line.expires_at - line.purchased_at) / 86400)::numeric)
     ),
-    line.offer = 'none',
+    newest.is_at_usual_price,
     line.purchased_at,
     line.transaction_id
-from line
-inner join fact.chain as chain using (subscription_key)
-where line.product_id is not null
+from newest
+inner join line
+    on
+        newest.product_id = line.product_id
+        and newest.purchased_at = line.purchased_at
+        and newest.is_at_usual_price = (line.offer = 'none')
+inner join fact.chain as chain
+    on
+        line.subscription_key = chain.subscription_key
+        and newest.app_id = chain.app_id
+        and newest.environment = chain.environment
+        and newest.store = chain.store
 order by
-    chain.app_id asc,
-    chain.environment asc,
-    chain.store asc,
-    line.product_id asc,
-    line.offer = 'none' desc,
-    line.purchased_at desc,
+    newest.app_id asc,
+    newest.environment asc,
+    newest.store asc,
+    newest.product_id asc,
+    newest.is_at_usual_price desc,
     line.transaction_id desc
 on conflict (app_id, environment, store, product_id) do update set
     group_id = excluded.group_id,

@@ -1,8 +1,5 @@
 // libcurl's variadic functions, one plain function for each type of argument that this package passes.
 #pragma once
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
 #include <curl/curl.h>
 
 typedef size_t (*curl_shim_receive)(char *bytes, size_t size, size_t count, void *context);

@@ -11,9 +11,17 @@ struct AppDirectory: Sendable {
 
   /// The same directory with the numbers of the apps of a batch: taken from the database, or made for those with events.
   func adding(_ items: [BatchItem], on connection: Connection) async throws -> AppDirectory {
+    try await adding(items.appKeys, mentioned: items.rejectedAppKeys, on: connection)
+  }
+
+  /// The same directory with the numbers of these apps.
+  ///
+  /// - Parameter mentioned: Apps that get no number when they have none.
+  func adding(
+    _ keys: Set<String>, mentioned: Set<String> = [], on connection: Connection
+  ) async throws -> AppDirectory {
     var directory = self
-    let keys = items.appKeys
-    let unknown = keys.union(items.rejectedAppKeys).filter { ids[$0] == nil }.sorted()
+    let unknown = keys.union(mentioned).filter { ids[$0] == nil }.sorted()
     guard !unknown.isEmpty else { return directory }
     let rows = try await connection.query(
       "select app_id, app_key from ingest.app where app_key = any ($1)", [.texts(unknown)])

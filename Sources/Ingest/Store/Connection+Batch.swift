@@ -23,7 +23,8 @@ extension Connection {
     return summary
   }
 
-  private func add(_ app: NewApp, at moment: Instant) throws {
+  /// Puts down an app at first sight.
+  func add(_ app: NewApp, at moment: Instant) throws {
     try query(
       "insert into ingest.app (app_id, app_key, bundle_id, created_at) values ($1, $2, $3, $4) on conflict do nothing",
       [.int(app.id), .text(app.key), Parameter(app.bundleID), .timestamp(microseconds: moment.microseconds)])

@@ -71,7 +71,7 @@ struct MeasureCommand: Command {
     let seconds: Decimal
   }
 
-  private static func show(_ result: MeasureResult, _ context: Context) throws {
+  static func show(_ result: MeasureResult, _ context: Context) throws {
     if context.isJSON {
       try context.output.json(
         Shown(

@@ -1,0 +1,383 @@
+-- Derives each period's course as of the run's moment: how it ended, how it began, what kind of charge it was, and what
+-- is carried on to the next. All windows are one: a chain's periods of one class in the order they were bought.
+create temp table period on commit drop as
+with worded as (
+    select
+        line.*,
+        this_run.as_of,
+        this_run.wait_for_word,
+        word.auto_renew,
+        word.expiration_reason,
+        word.expired_said_at,
+        word.paused_at,
+        word.resumes_at,
+        word.switched_at,
+        coalesce(word.is_failed, false) as is_failed,
+        case when word.grace_expires_at > line.expires_at then word.grace_expires_at end as grace_expires_at,
+        line.class = 'own' and not line.is_free and not line.is_fully_refunded as counts,
+        -- A free period earns nothing; an offer paid up front is spread over the offer's length.
+        case when line.is_free then 0 else line.price end as running_price,
+        case
+            when line.offer_discount = 'pay_up_front' then coalesce(line.offer_period, line.period)
+            else line.period
+        end as running_period,
+        (extract(epoch from line.expires_at - line.purchased_at) / 86400)::numeric as running_days
+    from line
+    cross join this_run
+    left join word using (subscription_key, transaction_id)
+    -- A period that is empty or runs backwards is none: it gives and ends no access.
+    where
+        line.class <> 'one_time'
+        and line.expires_at > line.purchased_at
+        and not coalesce(line.revoked_at[1] <= line.purchased_at, false)
+),
+
+sequenced as (
+    select
+        *,
+        lead(purchased_at) over periods as following_at
+    from worded
+    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
+),
+
+followed as (
+    select
+        *,
+        lead(purchased_at) over periods as next_at,
+        lead(reason) over periods as next_reason
+    from sequenced
+    -- Nor does one that is replaced at the moment it was bought.
+    where following_at is null or following_at > purchased_at
+    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
+),
+
+bounded as (
+    select
+        *,
+        least(
+            expires_at,
+            next_at,
+            case when paused_at between purchased_at and expires_at and paused_at < as_of then paused_at end
+        ) as runs_until
+    from followed
+),
+
+withdrawn as (
+    select
+        *,
+        case
+            when revoked_at is not null
+                then
+                    (
+                        -- A refund that was taken back before the period's end left access as it was.
+                        select min(episode.revoked_at)
+                        from unnest(bounded.revoked_at, bounded.restored_at) as episode (revoked_at, restored_at)
+                        where
+                            episode.revoked_at < bounded.as_of
+                            and episode.revoked_at < bounded.runs_until
+                            and not coalesce(
+                                episode.restored_at < bounded.as_of and episode.restored_at < bounded.runs_until, false
+                            )
+                    )
+        end as withdrawn_at
+    from bounded
+),
+
+fated as (
+    select
+        *,
+        case
+            when withdrawn_at is not null then 'withdrawn'
+            when
+                paused_at between purchased_at and expires_at and paused_at < as_of
+                and (next_at is null or next_at > paused_at)
+                then 'paused'
+            when next_at <= expires_at then 'continued'
+            when expires_at >= as_of then 'running'
+            when is_failed and next_at <= grace_expires_at then 'continued'
+            when is_failed and next_at is null and grace_expires_at >= as_of then 'in_grace'
+            when is_failed then 'failed'
+            when not auto_renew or expiration_reason is not null then 'ended'
+            when next_at < expires_at + wait_for_word and next_reason is distinct from 'purchase' then 'continued'
+            -- A renewal after a gap without word shows that a charge had failed.
+            when next_at is not null and next_reason = 'renewal' then 'failed'
+            when next_at is not null then 'ended'
+            when expires_at + wait_for_word >= as_of then 'awaited'
+            else 'ended'
+        end as fate
+    from withdrawn
+),
+
+lost as (
+    select
+        *,
+        case fate
+            when 'withdrawn' then withdrawn_at
+            when 'paused' then paused_at
+            when 'failed' then coalesce(grace_expires_at, expires_at)
+            when 'ended' then expires_at
+        end as lost_at,
+        -- Retry lasts until the store says expired, at most 60 days.
+        case when fate = 'failed' then least(expired_said_at, expires_at + interval '60 days') end as retry_closes_at
+    from fated
+),
+
+ended as (
+    select
+        *,
+        coalesce(fate = 'continued' and is_failed and next_at >= expires_at, false) as is_recovered_in_grace,
+        coalesce(fate = 'continued' and is_failed and next_at > expires_at, false)
+        or coalesce(fate = 'failed' and grace_expires_at is not null, false) as ends_in_grace,
+        -- Access is suspended while the charge is retried and when that succeeds in time.
+        coalesce(
+            fate = 'failed' and retry_closes_at > lost_at
+            and case when next_at is null then retry_closes_at >= as_of else next_at < retry_closes_at end,
+            false
+        ) as is_suspended,
+        case when fate = 'failed' and retry_closes_at > lost_at then least(retry_closes_at, next_at) end as retry_ends_at,
+        case
+            when fate = 'withdrawn' then 'refunded'
+            when expiration_reason in ('voluntary', 'billing', 'price_increase', 'product_unavailable', 'refunded')
+                then expiration_reason
+            when expiration_reason is not null then 'other'
+            when fate = 'failed' then 'billing'
+            when not auto_renew then 'voluntary'
+            else 'unconfirmed'
+        end as churn_reason,
+        least(
+            case fate
+                when 'running' then expires_at
+                when 'in_grace' then grace_expires_at
+                when 'awaited' then expires_at + wait_for_word
+                when 'failed' then case when next_at is null and retry_closes_at >= as_of then retry_closes_at end
+                when 'paused' then case when next_at is null and resumes_at >= as_of then resumes_at end
+            end,
+            case when next_at is null and paused_at >= as_of then paused_at end,
+            case
+                when revoked_at is not null
+                    then (select min(moment) from unnest(revoked_at || restored_at) as moment where moment >= as_of)
+            end
+        ) as due_at,
+        case when fate = 'continued' then next_at else lost_at end as closed_at,
+        coalesce(
+            (
+                select mod(count(*), 2) = 1
+                from unnest(lost.switched_at) as switched (at)
+                where switched.at < coalesce(case when lost.fate = 'continued' then lost.next_at else lost.lost_at end, 'infinity')
+            )
+            and switched_at is not null,
+            false
+        ) as ends_off
+    from lost
+),
+
+preceded as (
+    select
+        *,
+        row_number() over periods as nth,
+        lag(fate) over periods as previous_fate,
+        lag(is_suspended) over periods as previous_is_suspended,
+        lag(is_recovered_in_grace) over periods as previous_is_recovered_in_grace,
+        lag(ends_in_grace) over periods as previous_ends_in_grace,
+        lag(ends_off) over periods as previous_ends_off,
+        lag(product_id) over periods as previous_product_id,
+        lag(country) over periods as previous_country,
+        lag(offer) over periods as previous_offer,
+        lag(running_price) over periods as previous_price,
+        lag(currency) over periods as previous_currency,
+        lag(running_period) over periods as previous_period,
+        lag(running_days) over periods as previous_days,
+        lag(least(expires_at, lost_at, next_at)) over periods as previous_paid_until,
+        lag(counts) over periods as previous_counts,
+        coalesce(lag(fate = 'continued') over periods, false) and not is_base as is_continuing
+    from ended
+    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
+),
+
+placed as (
+    select
+        *,
+        is_continuing and previous_counts and not previous_ends_in_grace as is_unbroken
+    from preceded
+),
+
+carried as (
+    select
+        *,
+        -- A free period that follows another without a gap is of its kind: a trial, or the paid time before it.
+        class = 'own' and mod(
+            max(
+                case
+                    when is_base then nth * 2 + base_is_trial::integer
+                    when not is_free or not is_continuing then nth * 2 + is_free::integer
+                end
+            ) over periods,
+            2
+        ) = 1 as is_trial,
+        sum(case when is_base then base_paid_number when class = 'own' and not is_free then 1 else 0 end)
+            over periods as paid_number,
+        min(case when is_base then base_first_paid_at when class = 'own' and not is_free then purchased_at end)
+            over periods as first_paid_at,
+        case
+            when counts
+                then
+                    max(
+                        case
+                            when is_base then base_stretch_started_at
+                            when counts and not coalesce(is_unbroken, false) then purchased_at
+                        end
+                    ) over periods
+        end as stretch_started_at
+    from placed
+    window periods as (
+        partition by subscription_key, class order by purchased_at, transaction_id
+        rows between unbounded preceding and current row
+    )
+),
+
+opened as (
+    select
+        *,
+        coalesce(lag(is_trial) over periods, false) as previous_is_trial,
+        lag(stretch_started_at) over periods as previous_stretch_started_at,
+        paid_number - (class = 'own' and not is_free)::integer > 0 as has_paid_before
+    from carried
+    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
+),
+
+begun as (
+    select
+        *,
+        case
+            when is_base then base_opening
+            when class = 'family' then case when is_continuing then 'family_continued' else 'family_granted' end
+            when is_trial then case when is_continuing then 'trial_continued' else 'trial_started' end
+            when is_continuing and previous_is_trial then 'trial_converted'
+            when is_continuing and product_id is distinct from previous_product_id then 'product_changed'
+            when is_continuing then 'renewed'
+            when previous_fate is null then 'new'
+            when previous_is_trial and previous_is_suspended then 'trial_converted'
+            when not has_paid_before then 'new'
+            when previous_fate = 'paused' then 'resumed'
+            when previous_is_suspended then 'recovered'
+            when offer = 'win_back' then 'won_back'
+            else 'reactivated'
+        end as opening,
+        case
+            when is_base then base_charge
+            when class = 'family' or is_free then null
+            when previous_is_trial and (is_continuing or previous_is_suspended) then 'trial_conversion'
+            when previous_fate is null and reason = 'renewal' then 'renewal'
+            when not has_paid_before then 'initial'
+            when not is_continuing and previous_fate <> 'paused'
+                then
+                    case
+                        when previous_fate <> 'withdrawn' and (previous_is_suspended or reason = 'renewal')
+                            then 'billing_recovery'
+                        when offer = 'win_back' then 'win_back'
+                        else 'reactivation'
+                    end
+            when product_id is distinct from previous_product_id then 'product_change'
+            when previous_is_recovered_in_grace then 'billing_recovery'
+            else 'renewal'
+        end as charge,
+        is_continuing and not previous_is_trial as follows_paid_time,
+        class = 'own' and not is_trial as is_paid_time,
+        (product_id, country, offer)
+        is distinct from (previous_product_id, previous_country, previous_offer) as is_elsewhere,
+        coalesce(previous_counts and not (counts and is_unbroken), false) as ends_stretch
+    from opened
+),
+
+moved as (
+    select
+        *,
+        is_paid_time and follows_paid_time and is_elsewhere as is_moved,
+        max(
+            case
+                when is_base then base_spell_started_at
+                when opening in ('new', 'trial_converted', 'reactivated', 'won_back', 'recovered', 'resumed')
+                    then purchased_at
+            end
+        ) over periods as spell_started_at,
+        max(case when is_base then base_trial_started_at when opening = 'trial_started' then purchased_at end)
+            over periods as trial_started_at,
+        sum(
+            case
+                when is_base then base_months_before
+                when ends_stretch then ledger.whole_months(previous_stretch_started_at, previous_paid_until)
+                else 0
+            end
+        ) over periods as months_before,
+        sum(
+            case
+                when is_base then base_rest_before
+                when ends_stretch then ledger.rest_of_months(previous_stretch_started_at, previous_paid_until)
+                else interval '0'
+            end
+        ) over periods as rest_before
+    from begun
+    window periods as (
+        partition by subscription_key, class order by purchased_at, transaction_id
+        rows between unbounded preceding and current row
+    )
+)
+
+select
+    *,
+    case
+        when fate = 'continued' then 'continued'
+        when lost_at is null then null
+        when class = 'family' then 'family_ended'
+        when is_trial then 'trial_lost'
+        when fate = 'paused' then 'paused'
+        when is_suspended then 'suspended'
+        else 'churned_' || churn_reason
+    end as closing,
+    coalesce(lead(is_moved) over periods, false) as next_is_moved,
+    coalesce(lead(is_elsewhere) over periods, false) as next_is_elsewhere
+from moved
+window periods as (partition by subscription_key, class order by purchased_at, transaction_id);
+
+create index on period (subscription_key, transaction_id);
+analyze period;
+
+-- Transactions that give no access are still charges, of the kind that the period before them makes them.
+create temp table bare_charge on commit drop as
+with bare as (
+    select line.*
+    from line
+    left join period using (subscription_key, transaction_id)
+    where period.transaction_id is null
+)
+
+select
+    bare.*,
+    case
+        when bare.class = 'one_time' then 'one_time'
+        when bare.class = 'family' or bare.is_free then null
+        when before.transaction_id is null then case when bare.reason = 'renewal' then 'renewal' else 'initial' end
+        when bare.purchased_at <= coalesce(before.lost_at, 'infinity') and before.is_trial then 'trial_conversion'
+        when before.paid_number = 0 then 'initial'
+        when bare.purchased_at <= coalesce(before.lost_at, 'infinity') or before.fate = 'paused'
+            then case when bare.product_id is distinct from before.product_id then 'product_change' else 'renewal' end
+        when before.fate <> 'withdrawn' and (before.is_suspended or bare.reason = 'renewal') then 'billing_recovery'
+        when bare.offer = 'win_back' then 'win_back'
+        else 'reactivation'
+    end as charge,
+    coalesce(before.paid_number, 0) as paid_number,
+    before.first_paid_at,
+    before.product_id as previous_product_id
+from bare
+left join lateral (
+    select *
+    from period
+    where
+        period.subscription_key = bare.subscription_key
+        and period.class = bare.class
+        and (period.purchased_at, period.transaction_id) < (bare.purchased_at, bare.transaction_id)
+    order by period.purchased_at desc, period.transaction_id desc
+    limit 1
+) as before on bare.class = 'own';
+
+analyze bare_charge;
