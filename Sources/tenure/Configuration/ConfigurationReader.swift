@@ -37,6 +37,9 @@ final class ConfigurationReader {
     file.problems.append(.init(path: join(name), message: message))
   }
 
+  /// Whether a problem with a setting of this section was found already.
+  func hasProblem(_ name: String) -> Bool { file.problems.contains { $0.path == join(name) } }
+
   /// Reports settings that are not known.
   func finish() {
     for name in values.keys.sorted() where !known.contains(name) {
@@ -162,13 +165,14 @@ final class ConfigurationReader {
     return flag
   }
 
-  /// A list of texts.
+  /// A list of at least one text.
   func texts(_ name: String) -> [String]? {
     guard let value = value(name) else { return nil }
     guard case .list(let items) = value else {
       wrongKind(name, value, expected: "a list")
       return nil
     }
+    if items.isEmpty { problem(name, "must list at least one; leave it out, or write null, for the default") }
     return items.enumerated().compactMap { index, item in
       let place = "\(name)[\(index)]"
       guard case .text(let raw) = item, !raw.isEmpty else {
