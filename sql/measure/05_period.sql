@@ -1,6 +1,7 @@
 -- Derives each period's course as of the run's moment: how it ended, how it began, what kind of charge it was, and what
 -- is carried on to the next. All windows are one: a chain's periods of one class in the order they were bought. Where a
--- step ends with "offset 0", what it found is computed once, not anew wherever a later step mentions it.
+-- step ends with "offset 0", what it found is computed once, not anew wherever a later step mentions it; the order named
+-- with it is the one that the rows have already, and keeps them from being sorted again.
 create temp table period on commit drop as
 with worded as (
     select
@@ -101,6 +102,7 @@ withdrawn as (
                     )
         end as withdrawn_at
     from bounded
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -127,6 +129,7 @@ fated as (
             else 'ended'
         end as fate
     from withdrawn
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -142,6 +145,7 @@ lost as (
         -- Retry lasts until the store says expired, at most 60 days.
         case when fate = 'failed' then least(expired_said_at, expires_at + interval '60 days') end as retry_closes_at
     from fated
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -196,6 +200,7 @@ ended as (
                     )
         end as ends_off
     from lost
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -322,6 +327,7 @@ begun as (
         is distinct from (previous_product_id, previous_country, previous_offer) as is_elsewhere,
         coalesce(previous_counts and not (counts and is_unbroken), false) as ends_stretch
     from opened
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
