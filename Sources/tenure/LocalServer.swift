@@ -71,8 +71,12 @@ final class LocalServer: Sendable {
     await start.lockRegardless()
     let isLast = present.tryLock(.exclusive)
     users.unlock()
-    if isLast { await serverLock.lockRegardless() }
+    if isLast {
+      await serverLock.lockRegardless()
+      serverLock.unlock()
+    }
     present.unlock()
+    start.unlock()
   }
 
   // MARK: -
@@ -206,14 +210,17 @@ final class LocalServer: Sendable {
     [ "$place" = here ] || sockets=$(mktemp -d /tmp/tenure-XXXXXXXXXX)
     printf %s "$sockets" >socket.new
     mv socket.new socket
-    setpriv --pdeathsig INT "$bin/postgres" -D "$folder/data" -c listen_addresses= \
+    # Between the fork and the order for a signal this shell may end: then the server must not even begin.
+    setpriv --pdeathsig INT /bin/sh -c '[ "$PPID" = "$1" ] || exit 1; shift; exec "$@"' sh $$ \
+      "$bin/postgres" -D "$folder/data" -c listen_addresses= \
       -c "unix_socket_directories=\\"$sockets\\"" -c unix_socket_permissions=0700 -c max_connections=50 \
       -c wal_level=minimal -c max_wal_senders=0 -c max_logical_replication_workers=0 -c max_wal_size=2GB \
       </dev/null >>server.log 2>&1 9>&- &
     server=$!
     # The server keeps this lock for as long as one of its processes lives.
     exec 8>&-
-    echo started
+    # Nobody may be listening any more; the wait for the last command then ends at once.
+    echo started || true
     exec >&2
     flock -x 9
     kill -INT "$server"

@@ -91,7 +91,6 @@ extension Configuration.App.SourceSettings {
   fileprivate init(_ reader: ConfigurationReader, _ source: Source) {
     environments =
       reader.choices("environments", among: ["Production", "Sandbox", "Xcode", "LocalTesting"]) ?? environments
-    if environments.isEmpty { reader.problem("environments", "must list at least one") }
     switch source {
     case .appStore: roots = reader.existingFiles("roots") ?? []
     case .appClient: key = reader.text("key")

@@ -79,15 +79,16 @@ struct Configuration: Sendable {
   ///   - name: what messages call it.
   ///   - folder: where relative paths in it start from.
   init(data: Data, name: String, folder: String, environment: [String: String]) throws(ConfigurationError) {
-    let decoder = JSONDecoder()
-    decoder.allowsJSON5 = true
-    let values: [String: ConfigurationValue]
-    do {
-      values = try decoder.decode([String: ConfigurationValue].self, from: data)
-    } catch {
-      let reason = Self.reason(error)
-      throw ConfigurationError(file: name, problems: [.init(path: "", message: "it is not JSON5: \(reason)")])
+    func unreadable(_ message: String) -> ConfigurationError {
+      ConfigurationError(file: name, problems: [.init(path: "", message: message)])
     }
+    let parsed: ConfigurationValue
+    do {
+      parsed = try JSON5Parser.parse(data)
+    } catch {
+      throw unreadable("line \(error.line): \(error.message)")
+    }
+    guard case .section(let values) = parsed else { throw unreadable("line 1: a section { … } is expected") }
     let file = ConfigurationReader.File(folder: folder, environment: environment)
     self.init(ConfigurationReader(values, path: "", file: file))
     if !file.problems.isEmpty { throw ConfigurationError(file: name, problems: file.problems) }
@@ -134,14 +135,6 @@ struct Configuration: Sendable {
     for (value, section) in zip(values, sections) where !value.isEmpty && !seen.insert(value).inserted {
       section.problem(name, "there is already \(what) with this \(name)")
     }
-  }
-
-  private static func reason(_ error: any Error) -> String {
-    guard case .dataCorrupted(let context)? = error as? DecodingError else {
-      return "a section { … } is expected at the top"
-    }
-    let underlying = (context.underlyingError as? NSError)?.userInfo["NSDebugDescription"] as? String
-    return underlying ?? context.debugDescription
   }
 }
 

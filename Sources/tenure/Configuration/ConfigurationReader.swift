@@ -162,13 +162,14 @@ final class ConfigurationReader {
     return flag
   }
 
-  /// A list of texts.
+  /// A list of at least one text.
   func texts(_ name: String) -> [String]? {
     guard let value = value(name) else { return nil }
     guard case .list(let items) = value else {
       wrongKind(name, value, expected: "a list")
       return nil
     }
+    if items.isEmpty { problem(name, "must list at least one; leave it out, or write null, for the default") }
     return items.enumerated().compactMap { index, item in
       let place = "\(name)[\(index)]"
       guard case .text(let raw) = item, !raw.isEmpty else {

@@ -1,0 +1,205 @@
+import Foundation
+import TestSupport
+import Testing
+import Vocabulary
+
+@testable import tenure
+
+@Suite("Configuration")
+struct ConfigurationTests {
+  private func read(_ text: String, _ environment: [String: String] = [:], folder: String = "/nowhere") throws
+    -> Configuration
+  {
+    try Configuration(data: Data(text.utf8), name: "tenure.json", folder: folder, environment: environment)
+  }
+
+  private func problems(_ text: String, _ environment: [String: String] = [:]) -> [ConfigurationError.Problem] {
+    let error = #expect(throws: ConfigurationError.self) { try read(text, environment) }
+    return error?.problems ?? []
+  }
+
+  @Test("every setting there is can be read, with comments and values from the environment")
+  func wholeShape() throws {
+    let folder = try TestFolder()
+    try folder.write("", to: "extra-root.pem")
+    try folder.write("", to: "key.p8")
+    let configuration = try read(
+      """
+      {
+        database: "${DATABASE_URL}", // where the figures live
+        reporting: { timezone: "Europe/Berlin", currency: "EUR", mrr_factors: "revenuecat", wait_for_word: "36h" },
+        server: { ingest: "0.0.0.0:8080", reports: "127.0.0.1:8081", token: "${TOKEN}", hosts: ["r.example.com"],
+                  max_body: "2MiB" },
+        ingest: { keep_raw: "400d" },
+        kafka: { brokers: ["127.0.0.1:9092"], mechanism: "PLAIN", username: "u", password: "${TOKEN}", tls: true },
+        apps: [{
+          key: "video", bundle_id: "com.example.video", app_apple_id: 1234567890, commission: 0.15,
+          subscriber_url: "https://admin.example.com/users/{subscriber_id}",
+          app_store_server: { issuer_id: "i", key_id: "k", private_key_file: "key.p8" },
+          sources: {
+            app_store: { environments: ["Production", "Sandbox"], roots: ["extra-root.pem"] },
+            revenuecat: { authorization: "${TOKEN}", signing_secret: "s" },
+            adapty: { authorization: "a" }, apphud: { token: "t" }, app_client: { key: "k" },
+            tenure: { secret: "whsec_x" }, app_store_receipt: {},
+          },
+        }],
+        targets: [
+          { name: "team", type: "slack", url: "https://hooks.example.com/x", events: ["refunded", "trial_converted"],
+            apps: ["video"], environments: ["Production"], countries: null, minimum_amount: 9.99, max_age: "48h",
+            from: "now" },
+          { name: "phone", type: "telegram", token: "t", chat_id: -1001234567890,
+            digest: { at: "09:30", timezone: "Europe/Berlin" } },
+          { name: "chat", type: "discord", url: "https://discord.example.com/x", countries: ["DEU"] },
+          { name: "product", type: "amplitude", api_key: "k", region: "eu" },
+          { name: "growth", type: "mixpanel", project_token: "t", from: "2026-01-01" },
+          { name: "backend", type: "webhook", url: "https://example.com/hooks", secret: "s", previous_secret: "p",
+            base_url: "http://127.0.0.1:9", allow_private_network: true },
+        ],
+      }
+      """, ["DATABASE_URL": "host=/x", "TOKEN": "secret"], folder: folder.path)
+    #expect(configuration.database == "host=/x")
+    #expect(
+      configuration.reporting
+        == .init(timezone: "Europe/Berlin", currency: "EUR", mrrFactors: .revenuecat, waitForWord: 129_600))
+    #expect(configuration.server.token == "secret")
+    #expect(configuration.server.maxBody == 2 << 20)
+    #expect(configuration.keepRaw == 34_560_000)
+    #expect(configuration.kafka?.isEncrypted == true)
+    let app = try #require(configuration.apps.first)
+    #expect(app.appAppleID == 1_234_567_890)
+    #expect(app.commission == .share(try #require(Decimal(string: "0.15"))))
+    #expect(app.appStoreServer?.privateKeyFile == folder.file("key.p8"))
+    #expect(app.sources[.appStore]?.environments == ["Production", "Sandbox"])
+    #expect(app.sources[.appStore]?.roots == [folder.file("extra-root.pem")])
+    #expect(app.sources[.revenueCat] == .init(authorization: "secret", secret: "s"))
+    #expect(app.sources.count == 7)
+    #expect(configuration.targets.map(\.name) == ["team", "phone", "chat", "product", "growth", "backend"])
+    #expect(configuration.targets[0].events == [.refunded, .trialConverted])
+    #expect(configuration.targets[0].minimumAmount == Decimal(string: "9.99"))
+    #expect(configuration.targets[0].maxAge == 172_800)
+    #expect(configuration.targets[1].service == .telegram(token: "t", chatID: "-1001234567890"))
+    #expect(configuration.targets[1].digest == .init(at: "09:30", timezone: "Europe/Berlin"))
+    #expect(configuration.targets[3].service == .amplitude(apiKey: "k", region: "eu"))
+    #expect(configuration.targets[4].from == .moment(try #require(Instant("2026-01-01T00:00:00Z"))))
+    #expect(
+      configuration.targets[5].service == .webhook(url: "https://example.com/hooks", secret: "s", previousSecret: "p"))
+    #expect(configuration.targets[5].allowsPrivateNetwork)
+  }
+
+  @Test("what is not said has its default")
+  func defaults() throws {
+    let configuration = try read(
+      #"{ apps: [{ key: "a", sources: { app_store: {} } }], targets: [{ name: "t", type: "slack", url: "https://x.example" }] }"#
+    )
+    #expect(
+      configuration.reporting == .init(timezone: "UTC", currency: "USD", mrrFactors: .calendar, waitForWord: 86_400))
+    #expect(configuration.server.maxBody == 1_048_576)
+    #expect(configuration.keepRaw == nil)
+    #expect(configuration.apps[0].commission == .standard)
+    #expect(configuration.apps[0].sources[.appStore]?.environments == ["Production"])
+    #expect(configuration.targets[0].environments == ["Production"])
+    #expect(configuration.targets[0].events == nil)
+    #expect(configuration.targets[0].maxAge == 86_400)
+    #expect(configuration.targets[0].from == .now)
+    #expect(!configuration.targets[0].allowsPrivateNetwork)
+  }
+
+  @Test("every problem is told at once, with its path and without secrets")
+  func allProblems() throws {
+    let found = problems(
+      """
+      {
+        databse: "postgresql://u:s3cr3t@h/d",
+        reporting: { timezone: "Europe/Berln", currency: "euro", mrr_factors: "calender", wait_for_word: "1 day" },
+        server: { ingest: "8080", max_body: "lots", token: 12 },
+        ingest: { keep_raw: 400 },
+        kafka: {},
+        apps: [
+          { key: "a b", commission: 15, app_apple_id: "x", subscriber_url: "https://x.example",
+            sources: { app_store: { environments: ["production"], roots: ["nothing.pem"] }, revenucat: {} } },
+          { bundle_id: "b" }, { key: "c", bundle_id: "b" }, "d",
+        ],
+        targets: [
+          { name: "t", type: "slak", url: "s3cr3t" }, { name: "t", type: "webhook", url: "s3cr3t", secret: "${MISSING}" },
+          { type: "telegram", digest: { at: "9", timezone: "UTC" } },
+          { name: "u", type: "amplitude", api_key: "${MISSING", region: "mars", events: ["refund"], apps: ["cc"],
+            digest: {} },
+        ],
+      }
+      """)
+    let paths = Set(found.map(\.path))
+    let expected: Set = [
+      "databse", "reporting.timezone", "reporting.currency", "reporting.mrr_factors", "reporting.wait_for_word",
+      "server.ingest", "server.max_body", "server.token", "ingest.keep_raw", "kafka.brokers", "apps[0].key",
+      "apps[0].commission", "apps[0].app_apple_id", "apps[0].subscriber_url",
+      "apps[0].sources.app_store.environments[0]", "apps[0].sources.app_store.roots[0]", "apps[0].sources.revenucat",
+      "apps[1].key", "apps[2].bundle_id", "apps[3]", "targets[0].type", "targets[1].name", "targets[1].url",
+      "targets[1].secret", "targets[2].name", "targets[2].token", "targets[2].chat_id", "targets[2].digest.at",
+      "targets[3].api_key", "targets[3].region", "targets[3].events[0]", "targets[3].apps[0]", "targets[3].digest",
+    ]
+    #expect(paths == expected)
+    #expect(found.count == expected.count)
+    let text = found.map(\.message).joined(separator: "\n")
+    #expect(!text.contains("s3cr3t"))
+    for words in [
+      "did you mean \"database\"?", "did you mean \"calendar\"?", "did you mean \"revenuecat\"?",
+      "did you mean \"slack\"?",
+      "did you mean \"refunded\"?", "did you mean \"Production\"?", "the environment has no MISSING",
+    ] { #expect(text.contains(words), "\(words)") }
+  }
+
+  @Test("a variable may stand within a text, and an empty one is a missing one")
+  func variables() throws {
+    #expect(try read(#"{ database: "host=${A} user=${B}" }"#, ["A": "/a", "B": "b"]).database == "host=/a user=b")
+    #expect(
+      problems(#"{ database: "${A}${B}" }"#, ["A": ""]) == [
+        .init(path: "database", message: "the environment has no A"),
+        .init(path: "database", message: "the environment has no B"),
+      ])
+    #expect(try read(#"{ apps: [{ key: "a", app_apple_id: "${ID}" }] }"#, ["ID": "7"]).apps[0].appAppleID == 7)
+  }
+
+  @Test(
+    "a file that is no JSON5 says where and what",
+    arguments: [
+      ("{ database: }", "line 1: a value is expected"),
+      ("{\n a: 1,\n b: 'x\n}", "line 3: a text has no end on its line"),
+      ("{ apps: [1,,] }", "line 1: a value"), ("", "line 1: a value is expected at the end"),
+      ("// c\n{ a: 1 b: 2 }", "line 2: a \",\" or \"}\""), ("[]", "line 1: a section"), ("{} {}", "line 1: something"),
+      ("{ database: hello }", "line 1: text needs quotes"), ("{ /* a: 1 }", "line 1: a comment has no end"),
+      ("{ a: 1,\n a: 2 }", "line 2: \"a\" stands there twice"), ("{ a: 1.2.3 }", "not a number"),
+      ("{ a: NaN }", "text needs quotes"), ("{ a: '\\ud800' }", "no character"), ("{ 1: 2 }", "a name is expected"),
+      ("{ a: " + String(repeating: "[", count: 100_000), "nested too deeply"),
+    ])
+  func notJSON(text: String, message: String) {
+    let found = problems(text)
+    #expect(found.count == 1)
+    #expect(found.first?.path == "")
+    #expect(found.first?.message.contains(message) == true, "\(found)")
+  }
+
+  @Test("what JSON5 allows is read")
+  func json5() throws {
+    let text = #"""
+      /* a */ { 'single': "d\u0041\uD83D\uDE00\x42\t", $un_quoted1: +0x1F, list: [ .5, 5., -1e3, true, null, ], // end
+      "continued": 'a\
+      b\'c', }
+      """#
+    let parsed = try JSON5Parser.parse(Data("\u{FEFF}\(text)".utf8))
+    guard case .section(let values) = parsed, case .list(let list)? = values["list"] else {
+      Issue.record("no section")
+      return
+    }
+    if case .text(let text)? = values["single"] { #expect(text == "dA😀B\t") } else { Issue.record("no text") }
+    if case .number(let number)? = values["$un_quoted1"] { #expect(number == 31) } else { Issue.record("no number") }
+    if case .text(let text)? = values["continued"] { #expect(text == "ab'c") } else { Issue.record("no text") }
+    let numbers = list.compactMap { if case .number(let number) = $0 { number } else { nil } }
+    #expect(numbers == [Decimal(sign: .plus, exponent: -1, significand: 5), 5, -1000])
+    #expect(list.count == 5)
+  }
+
+  @Test("a file that is not there is a problem of the configuration")
+  func missingFile() {
+    #expect(throws: ConfigurationError.self) { try Configuration(file: "/nowhere/tenure.json", environment: [:]) }
+  }
+}

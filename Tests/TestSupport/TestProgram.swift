@@ -1,0 +1,106 @@
+public import Foundation
+import Glibc
+
+/// The built program, run as its users run it.
+///
+/// It sees nothing of this process's environment but the search path.
+public final class TestProgram: Sendable {
+  /// How a run ended.
+  public struct Outcome: Sendable {
+    /// The exit code; 128 and more when a signal ended it.
+    public let code: Int32
+    /// What it wrote to stdout.
+    public let output: String
+    /// What it wrote to stderr.
+    public let errors: String
+  }
+
+  /// The program's file, beside the tests' own.
+  public static let path: String = {
+    let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    return URL(filePath: tests).deletingLastPathComponent().appending(path: "tenure").path
+  }()
+
+  private let process: Process
+  private let outcome: Task<Outcome, Never>
+
+  /// Starts the program.
+  ///
+  /// - Parameters:
+  ///   - arguments: its arguments.
+  ///   - input: what it reads from stdin; nothing when nil.
+  ///   - environment: what it sees beside the search path.
+  ///   - directory: where it runs.
+  ///   - user: as whom it runs; needs root. As this process's user when nil.
+  ///   - file: the program's file.
+  /// - Throws: when it cannot be started.
+  public init(
+    _ arguments: [String], input: Data? = nil, environment: [String: String] = [:], directory: String = "/",
+    user: String? = nil, file: String = TestProgram.path
+  ) throws {
+    let process = Process()
+    let output = Pipe()
+    let errors = Pipe()
+    if let user {
+      process.executableURL = URL(filePath: "/usr/bin/setpriv")
+      process.arguments = ["--reuid=\(user)", "--regid=\(user)", "--init-groups", file] + arguments
+    } else {
+      process.executableURL = URL(filePath: file)
+      process.arguments = arguments
+    }
+    process.environment = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
+    process.currentDirectoryURL = URL(filePath: directory)
+    process.standardOutput = output
+    process.standardError = errors
+    let inputPipe = input.map { _ in Pipe() }
+    if let inputPipe { process.standardInput = inputPipe } else { process.standardInput = FileHandle.nullDevice }
+    let (exits, exit) = AsyncStream.makeStream(of: Void.self)
+    process.terminationHandler = { _ in exit.finish() }
+    try process.run()
+    self.process = process
+    if let input, let inputPipe {
+      // On a thread of its own: the program may write before it has read everything.
+      Thread.detachNewThread {
+        signal(SIGPIPE, SIG_IGN)
+        try? inputPipe.fileHandleForWriting.write(contentsOf: input)
+        try? inputPipe.fileHandleForWriting.close()
+      }
+    }
+    outcome = Task {
+      async let outputData = Self.readToEnd(output)
+      async let errorData = Self.readToEnd(errors)
+      let texts = await (String(decoding: outputData, as: UTF8.self), String(decoding: errorData, as: UTF8.self))
+      for await _ in exits {}
+      let code = process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
+      return Outcome(code: code, output: texts.0, errors: texts.1)
+    }
+  }
+
+  /// Its process number.
+  public var processID: Int32 { process.processIdentifier }
+
+  /// Sends it a signal.
+  public func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+  /// How it ended, as soon as it has.
+  public func ended() async -> Outcome { await outcome.value }
+
+  /// Runs the program to its end. The parameters are those of ``init(_:input:environment:directory:user:file:)``.
+  @discardableResult
+  public static func run(
+    _ arguments: [String], input: Data? = nil, environment: [String: String] = [:], directory: String = "/",
+    user: String? = nil, file: String = TestProgram.path
+  ) async throws -> Outcome {
+    try await TestProgram(
+      arguments, input: input, environment: environment, directory: directory, user: user, file: file
+    ).ended()
+  }
+
+  private static func readToEnd(_ pipe: Pipe) async -> Data {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(returning: (try? pipe.fileHandleForReading.readToEnd()) ?? Data())
+      }
+    }
+  }
+}
