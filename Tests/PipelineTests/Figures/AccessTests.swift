@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Figures: who is active, and when")
+@Suite("Figures: who is active, and when", .fewAtOnce)
 struct AccessTests {
   private let plain = Life("a").buys("2025-02-01", until: "2025-03-01")
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What has gone wrong elsewhere with the App Store's notifications, each as a minimal case.
-@Suite("Figures: signed App Store notifications")
+@Suite("Figures: signed App Store notifications", .fewAtOnce)
 struct AppStoreFigureTests {
   private let bought = Notification("SUBSCRIBED.INITIAL_BUY", signed: "2025-02-01 00:00:20", renewal: [:])
   private let renewed = Notification(
@@ -203,8 +203,11 @@ struct AppStoreFigureTests {
       "bundleId": "com.example.video", "appAppleId": 1_234_567_890, "environment": "Production",
     ]
     func notice(_ type: String, _ form: String, _ content: Notification.Claims) -> String {
-      Notification.sign([
-        "notificationType": type, "notificationUUID": type, "version": "2.0", "signedDate": date,
+      let words = (type + ".").split(separator: ".", omittingEmptySubsequences: false)
+        .map(String.init)
+      return Notification.sign([
+        "notificationType": words[0], "subtype": words[1], "notificationUUID": type, "version": "2.0",
+        "signedDate": date,
         form: app.merging(content) { $1 },
       ])
     }
@@ -213,10 +216,11 @@ struct AppStoreFigureTests {
       lines: [
         notice("TEST", "data", [:]),
         notice(
-          "RENEWAL_EXTENSION", "summary",
+          "RENEWAL_EXTENSION.SUMMARY", "summary",
           ["requestIdentifier": "r", "productId": "monthly", "succeededCount": 5, "failedCount": 0]),
         notice(
-          "EXTERNAL_PURCHASE_TOKEN", "externalPurchaseToken", ["externalPurchaseId": "e", "tokenCreationDate": date]),
+          "EXTERNAL_PURCHASE_TOKEN.CREATED", "externalPurchaseToken",
+          ["externalPurchaseId": "e", "tokenCreationDate": date]),
         notice("RESCIND_CONSENT", "appData", [:]),
       ], source: "app_store")
     #expect(summary == Installation.Summary(received: 4, stored: 4))
@@ -306,7 +310,8 @@ struct AppStoreFigureTests {
 }
 
 @Suite(
-  "Figures: payloads really signed by Apple", .enabled(if: !GenuinePayload.all.isEmpty, "\(GenuinePayload.absence)"))
+  "Figures: payloads really signed by Apple", .fewAtOnce,
+  .enabled(if: !GenuinePayload.all.isEmpty, "\(GenuinePayload.absence)"))
 struct GenuineFigureTests {
   @Test("their figures are right, also where the certificate has expired since, and a second pass stores nothing")
   func genuine() async throws {

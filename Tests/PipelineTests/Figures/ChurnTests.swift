@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("Figures: churn")
+@Suite("Figures: churn", .fewAtOnce)
 struct ChurnTests {
   @Test("100 at the start, 11 ended in the month, 1 of whom joined in it: 10 %")
   func joinedAndLeft() async throws {

@@ -33,7 +33,8 @@ struct Installation: Sendable {
   func configure(
     reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", apps: [String] = []
   ) throws {
-    let sources = "sources: { app_store: { environments: [\(environments)], roots: [\"root.pem\"] } }"
+    let listed = "environments: [\(environments)]"
+    let sources = "sources: { app_store: { \(listed), roots: [\"root.pem\"] }, tenure: { \(listed) } }"
     let all = ["{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, \(sources) }"]
     let others = apps.map { "{ key: \"\($0)\", bundle_id: \"com.example.\($0)\", \(sources) }" }
     try folder.write(

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Figures: movements and kinds of charges")
+@Suite("Figures: movements and kinds of charges", .fewAtOnce)
 struct MovementTests {
   private let plain = Life("a").buys("2025-02-01", until: "2025-03-01")
   private static let free: [String: any Sendable] = ["type": "promotional", "id": "gift", "discount": "free_trial"]

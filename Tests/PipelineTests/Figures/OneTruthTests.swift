@@ -13,7 +13,7 @@ private struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-@Suite("One truth: the same facts give the same figures, however they come", .serialized)
+@Suite("One truth: the same facts give the same figures, however they come", .fewAtOnce)
 struct OneTruthTests {
   private static let seed: UInt64 = 2025
   private static let end = "2025-09-01"

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Figures: revenue")
+@Suite("Figures: revenue", .fewAtOnce)
 struct RevenueTests {
   private let plain = Life("a").buys("2025-02-01", until: "2025-03-03")
   private static let both = "day gross refunds net refunds_by_purchase_day net_by_purchase_day"

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Figures: subscriptions, products and events")
+@Suite("Figures: subscriptions, products and events", .fewAtOnce)
 struct SubscriptionTests {
   struct Price: CustomTestStringConvertible {
     let price: Double

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("Figures: win-back eligibility")
+@Suite("Figures: win-back eligibility", .fewAtOnce)
 struct WinBackTests {
   private static let standard = """
     [{"offer_id": "winback", "app": "video", "min_paid_months": 6, "min_months_since": 2, "max_months_since": 24,
