@@ -11,8 +11,6 @@ public struct Forwarder: Sendable {
   public struct Settings: Sendable {
     /// How many requests one target may have under way.
     public var requestsPerTarget = 8
-    /// How many requests may be under way.
-    public var requests = 64
     /// How long a request may take.
     public var timeout: Duration = .seconds(20)
     /// How long requests in hand are given when the forwarder is told to stop.
@@ -111,27 +109,29 @@ public struct Forwarder: Sendable {
 
   // MARK: -
 
-  /// The end of one request.
-  private struct Answer: Sendable {
-    let deliveries: [HeldDelivery]
-    let result: Result<HTTPResponse, HTTPFailure>
-  }
-
-  /// The clients and the mailbox of one run.
+  /// The lanes of one run and where their answers come in.
   private struct Exchange: Sendable {
-    let mailbox = Mailbox<Answer>()
-    let open: HTTPClient
-    let guarded: HTTPClient
+    let mailbox: Mailbox<Lane.Answer>
+    let clients: [HTTPClient]
+    let lanes: [Lane]
 
-    init(timeout: Duration) {
-      open = HTTPClient(allowsPrivateNetwork: true, timeout: timeout)
-      guarded = HTTPClient(allowsPrivateNetwork: false, timeout: timeout)
+    init(_ targets: [any Target], _ settings: Settings, now: @escaping @Sendable () -> Instant) {
+      let mailbox = Mailbox<Lane.Answer>()
+      let open = HTTPClient(allowsPrivateNetwork: true, timeout: settings.timeout)
+      let guarded = HTTPClient(allowsPrivateNetwork: false, timeout: settings.timeout)
+      self.mailbox = mailbox
+      clients = [open, guarded]
+      lanes = targets.map { target in
+        Lane(
+          target, width: settings.requestsPerTarget,
+          client: target.configuration.allowsPrivateNetwork ? open : guarded, mailbox: mailbox, now: now)
+      }
     }
   }
 
   /// - Parameter cutoff: the moment up to which what is due is sent, and that ends the work; `nil` for no end.
   private func work(until cutoff: Instant?) async throws -> ForwardSummary {
-    let exchange = Exchange(timeout: settings.timeout)
+    let exchange = Exchange(targets, settings, now: now)
     let pause = settings.pause
     let ticker = Task { [mailbox = exchange.mailbox] in
       while !Task.isCancelled {
@@ -143,8 +143,9 @@ public struct Forwarder: Sendable {
     return try await withTaskCancellationHandler {
       try await work(until: cutoff, exchange)
     } onCancel: { [grace = settings.grace] in
-      exchange.open.finish(within: grace)
-      exchange.guarded.finish(within: grace)
+      // The lanes first: what they have not sent must not be started only to fail.
+      for lane in exchange.lanes { lane.stop() }
+      for client in exchange.clients { client.finish(within: grace) }
       exchange.mailbox.wake()
     }
   }
@@ -152,7 +153,8 @@ public struct Forwarder: Sendable {
   /// What one pass keeps in mind.
   private struct Course {
     var session: DeliverySession?
-    var inHand: [Int64: HeldDelivery] = [:]
+    /// The deliveries in hand, sent or not, and whose they are.
+    var inHand: [Int64: String] = [:]
     var ended: [EndedDelivery] = []
     var endedClaims: [Int64] = []
     var nextLook = ContinuousClock.now
@@ -168,9 +170,11 @@ public struct Forwarder: Sendable {
       } catch let error as PostgresError where error.isConnectionLost && cutoff == nil {
         report(.databaseLost(error.description))
         course.session = nil
+        // The claims have ended with the session: what was not sent may be another's by now.
+        for lane in exchange.lanes { takeBack(from: lane, &course) }
         if Task.isCancelled { break }
       }
-      // Nothing more can be sent before something ends or comes due.
+      // Nothing more can be done before something ends or comes due.
       for answer in await exchange.mailbox.next() {
         for delivery in answer.deliveries { course.inHand[delivery.deliveryID] = nil }
         course.ended += ends(of: answer)
@@ -192,7 +196,7 @@ public struct Forwarder: Sendable {
     return course.summary
   }
 
-  /// Writes down what ended, takes what there is room for and sends it.
+  /// Writes down what ended, takes what there is room for and hands it to the lanes.
   ///
   /// - Returns: Whether the work is done.
   private func step(_ course: inout Course, until cutoff: Instant?, _ exchange: Exchange) async throws -> Bool {
@@ -214,72 +218,50 @@ public struct Forwarder: Sendable {
       }
       course.ended = []
     }
+    for lane in exchange.lanes where lane.isStopped {
+      let left = takeBack(from: lane, &course)
+      if !left.isEmpty { try await session.release(left) }
+      // Why it stopped may not be written down yet: its answer is then still to come.
+      if !Task.isCancelled, !course.inHand.values.contains(lane.name) { lane.reopen() }
+    }
     if Task.isCancelled { return course.inHand.isEmpty }
     if course.nextLook <= .now {
       course.endedClaims = try await session.endedClaims()
       course.nextLook = .now + .seconds(1)
     }
-    let room = room(besides: course.inHand)
-    guard !room.isEmpty else { return cutoff != nil && course.inHand.isEmpty }
+    let counts = course.inHand.values.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+    let room = exchange.lanes.compactMap { lane -> (target: any Target, count: Int)? in
+      let count = lane.capacity - counts[lane.name, default: 0]
+      // Not for a few at a time: each taking costs the database the same, however many there are.
+      return lane.isStopped || count < (lane.capacity + 1) / 2 ? nil : (lane.target, count)
+    }
+    guard !room.isEmpty else { return cutoff != nil && course.inHand.isEmpty && course.ended.isEmpty }
     let now = now()
     let claimed = try await session.claim(
       room: room, at: now, cutoff: cutoff ?? now, ended: course.endedClaims, inHand: course.inHand.keys.sorted())
-    if Task.isCancelled {
-      try await session.release(claimed.map(\.deliveryID))
-      return course.inHand.isEmpty
+    for delivery in claimed { course.inHand[delivery.deliveryID] = delivery.target }
+    for lane in exchange.lanes {
+      let deliveries = claimed.filter { $0.target == lane.name }
+      if !deliveries.isEmpty { lane.send(deliveries.sorted { $0.deliveryID < $1.deliveryID }) }
     }
-    for delivery in claimed { course.inHand[delivery.deliveryID] = delivery }
-    send(claimed, at: now, exchange)
     return cutoff != nil && course.inHand.isEmpty
   }
 
-  /// How many more deliveries each target may have in hand.
-  private func room(besides inHand: [Int64: HeldDelivery]) -> [(target: any Target, count: Int)] {
-    var left = settings.requests - inHand.count
-    let counts = inHand.values.reduce(into: [String: Int]()) { $0[$1.target, default: 0] += 1 }
-    return targets.compactMap { target in
-      let most = target.interval == nil ? settings.requestsPerTarget * target.batchSize : target.batchSize
-      // A target with a pace has one request under way; the next one is taken when that has ended and the time has come.
-      let taken = counts[target.configuration.name, default: 0]
-      guard target.interval == nil || taken == 0 else { return nil }
-      let count = min(most - taken, max(left, 0) * target.batchSize)
-      guard count > 0 else { return nil }
-      left -= (count + target.batchSize - 1) / target.batchSize
-      return (target, count)
-    }
-  }
-
-  private func send(_ deliveries: [HeldDelivery], at now: Instant, _ exchange: Exchange) {
-    let lanes = Dictionary(grouping: deliveries, by: \.target)
-    for target in targets {
-      guard let lane = lanes[target.configuration.name] else { continue }
-      let client = target.configuration.allowsPrivateNetwork ? exchange.open : exchange.guarded
-      for batch in lane.sorted(by: { $0.deliveryID < $1.deliveryID }).chunks(of: target.batchSize) {
-        client.start(target.request(carrying: batch.map(\.parcel), at: now)) { [mailbox = exchange.mailbox] result in
-          mailbox.post(Answer(deliveries: batch, result: result))
-        }
-      }
-    }
+  /// Takes what a lane has not sent out of its hands.
+  @discardableResult
+  private func takeBack(from lane: Lane, _ course: inout Course) -> [Int64] {
+    let left = lane.takeBack().map(\.deliveryID)
+    for deliveryID in left { course.inHand[deliveryID] = nil }
+    return left
   }
 
   /// What an answer means for each delivery of its request.
-  private func ends(of answer: Answer) -> [EndedDelivery] {
-    let name = answer.deliveries.first?.target
-    guard let target = targets.first(where: { $0.configuration.name == name }) else { return [] }
-    let now = now()
-    let verdicts: [Verdict]
-    var status: Int?
-    switch answer.result {
-    case .success(let response):
-      verdicts = target.verdicts(on: response, carrying: answer.deliveries.map(\.parcel), at: now)
-      status = response.status
-    case .failure(let failure):
-      verdicts = answer.deliveries.map { _ in Verdict(failure) }
-    }
-    return zip(answer.deliveries, verdicts).map { delivery, verdict in
-      let end = end(of: delivery, verdict, status: status, at: now)
+  private func ends(of answer: Lane.Answer) -> [EndedDelivery] {
+    zip(answer.deliveries, answer.verdicts).map { delivery, verdict in
+      let end = end(of: delivery, verdict, status: answer.status, at: answer.at)
       report(
-        .attempted(target: delivery.target, eventID: delivery.parcel.eventID, status: status, verdict: end.verdict))
+        .attempted(
+          target: delivery.target, eventID: delivery.parcel.eventID, status: answer.status, verdict: end.verdict))
       return end
     }
   }

@@ -31,9 +31,9 @@ public struct StoredPayload: Sendable, Equatable {
       let place = headers.firstIndex { $0.digest == payload.header.digest } ?? headers.count
       if place == headers.count { headers.append(payload.header) }
       body += Array("#\(place).".utf8)
-      // The rest of the signed text stands there already, after its header.
-      let text = outer.bytes[range]
-      body += text[((text.firstIndex(of: UInt8(ascii: ".")) ?? range.lowerBound) + 1)...]
+      // The rest of the signed text stands there already, after its header and a dot.
+      body +=
+        outer.bytes[(range.lowerBound + Base64URL.count(encoding: payload.header.bytes.count) + 1)..<range.upperBound]
       end = range.upperBound
     }
     append(outer.bytes[end...])

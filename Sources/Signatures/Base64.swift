@@ -41,6 +41,11 @@ public enum Base64URL {
     alphabet.decode(text.utf8)
   }
 
+  /// How long the text of so many bytes is.
+  public static func count(encoding bytes: Int) -> Int {
+    (bytes * 4 + 2) / 3
+  }
+
   /// The text of the bytes.
   public static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
     alphabet.encode(bytes)
@@ -110,19 +115,25 @@ struct Base64Alphabet: Sendable {
 
   /// The unpadded text of the bytes.
   func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
-    var text: [UInt8] = []
-    text.reserveCapacity((bytes.count * 4 + 2) / 3)
-    var bits: UInt32 = 0
-    var pending = 0
-    for byte in bytes {
-      bits = bits << 8 | UInt32(byte)
-      pending += 8
-      while pending >= 6 {
-        pending -= 6
-        text.append(characters[Int(bits >> UInt32(pending) & 63)])
+    // One concrete loop whatever the collection: a generic one is not specialised for callers in other modules.
+    encode(Array(bytes))
+  }
+
+  private func encode(_ bytes: [UInt8]) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: Base64URL.count(encoding: bytes.count)) { text, count in
+      func append(_ bits: UInt32, _ characters: Int) {
+        for place in 0..<characters {
+          text[count] = self.characters[Int(bits >> UInt32(18 - 6 * place) & 63)]
+          count += 1
+        }
       }
+      var place = 0
+      while place + 3 <= bytes.count {
+        append(UInt32(bytes[place]) << 16 | UInt32(bytes[place + 1]) << 8 | UInt32(bytes[place + 2]), 4)
+        place += 3
+      }
+      if place + 1 == bytes.count { append(UInt32(bytes[place]) << 16, 2) }
+      if place + 2 == bytes.count { append(UInt32(bytes[place]) << 16 | UInt32(bytes[place + 1]) << 8, 3) }
     }
-    if pending > 0 { text.append(characters[Int(bits << UInt32(6 - pending) & 63)]) }
-    return text
   }
 }

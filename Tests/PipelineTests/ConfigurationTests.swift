@@ -23,6 +23,7 @@ struct ConfigurationTests {
     let folder = try TestFolder()
     try folder.write("", to: "extra-root.pem")
     try folder.write("", to: "key.p8")
+    let secret = "whsec_" + String(repeating: "A", count: 32)
     let configuration = try read(
       """
       {
@@ -52,11 +53,11 @@ struct ConfigurationTests {
           { name: "chat", type: "discord", url: "https://discord.example.com/x", countries: ["DEU"] },
           { name: "product", type: "amplitude", api_key: "k", region: "eu" },
           { name: "growth", type: "mixpanel", project_token: "t", from: "2026-01-01" },
-          { name: "backend", type: "webhook", url: "https://example.com/hooks", secret: "s", previous_secret: "p",
+          { name: "backend", type: "webhook", url: "https://example.com/hooks", secret: "${SECRET}", previous_secret: "${SECRET}",
             base_url: "http://127.0.0.1:9", allow_private_network: true },
         ],
       }
-      """, ["DATABASE_URL": "host=/x", "TOKEN": "secret"], folder: folder.path)
+      """, ["DATABASE_URL": "host=/x", "TOKEN": "secret", "SECRET": secret], folder: folder.path)
     #expect(configuration.database == "host=/x")
     #expect(
       configuration.reporting
@@ -82,7 +83,8 @@ struct ConfigurationTests {
     #expect(configuration.targets[3].service == .amplitude(apiKey: "k", region: "eu"))
     #expect(configuration.targets[4].from == .moment(try #require(Instant("2026-01-01T00:00:00Z"))))
     #expect(
-      configuration.targets[5].service == .webhook(url: "https://example.com/hooks", secret: "s", previousSecret: "p"))
+      configuration.targets[5].service
+        == .webhook(url: "https://example.com/hooks", secret: secret, previousSecret: secret))
     #expect(configuration.targets[5].allowsPrivateNetwork)
   }
 

@@ -216,7 +216,7 @@ select
 from merged
 left join revocation using (subscription_key, transaction_id);
 
-analyze effective;
+analyze effective (subscription_key, transaction_id, class);
 
 -- What will be bought after the as-of moment waits for its time.
 insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)

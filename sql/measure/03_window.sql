@@ -134,7 +134,6 @@ select
     case when is_base then opening end as base_opening,
     case when is_base then paid_number end as base_paid_number,
     case when is_base then first_paid_at end as base_first_paid_at,
-    case when is_base then spell_started_at end as base_spell_started_at,
     case when is_base then trial_started_at end as base_trial_started_at,
     case when is_base then stretch_started_at end as base_stretch_started_at,
     case when is_base then months_before end as base_months_before,
@@ -176,11 +175,10 @@ select
     null,
     null,
     null,
-    null,
     null
 from effective
 where purchased_at < (select as_of from this_run)
 order by subscription_key, purchased_at, transaction_id;
 
 create index on line (subscription_key, purchased_at, transaction_id);
-analyze line;
+analyze line (subscription_key, transaction_id, class);

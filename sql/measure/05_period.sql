@@ -1,9 +1,33 @@
 -- Derives each period's course as of the run's moment: how it ended, how it began, what kind of charge it was, and what
--- is carried on to the next. All windows are one: a chain's periods of one class in the order they were bought.
+-- is carried on to the next. All windows are one: a chain's periods of one class in the order they were bought. Where a
+-- step ends with "offset 0", what it found is computed once, not anew wherever a later step mentions it.
 create temp table period on commit drop as
 with worded as (
     select
-        line.*,
+        line.subscription_key,
+        line.purchased_at,
+        line.transaction_id,
+        line.class,
+        line.product_id,
+        line.country,
+        line.offer,
+        line.currency,
+        line.reason,
+        line.expires_at,
+        line.revoked_at,
+        line.restored_at,
+        line.is_free,
+        line.is_fully_refunded,
+        line.is_base,
+        line.base_is_trial,
+        line.base_charge,
+        line.base_opening,
+        line.base_paid_number,
+        line.base_first_paid_at,
+        line.base_trial_started_at,
+        line.base_stretch_started_at,
+        line.base_months_before,
+        line.base_rest_before,
         this_run.as_of,
         this_run.wait_for_word,
         word.auto_renew,
@@ -21,7 +45,11 @@ with worded as (
             when line.offer_discount = 'pay_up_front' then coalesce(line.offer_period, line.period)
             else line.period
         end as running_period,
-        (extract(epoch from line.expires_at - line.purchased_at) / 86400)::numeric as running_days
+        -- Where the length is not given, it is the nearest usual one to the days between.
+        case
+            when line.period is null
+                then (extract(epoch from line.expires_at - line.purchased_at) / 86400)::numeric
+        end as running_days
     from line
     cross join this_run
     left join word using (subscription_key, transaction_id)
@@ -32,22 +60,12 @@ with worded as (
         and not coalesce(line.revoked_at[1] <= line.purchased_at, false)
 ),
 
-sequenced as (
-    select
-        *,
-        lead(purchased_at) over periods as following_at
-    from worded
-    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
-),
-
 followed as (
     select
         *,
         lead(purchased_at) over periods as next_at,
         lead(reason) over periods as next_reason
-    from sequenced
-    -- Nor does one that is replaced at the moment it was bought.
-    where following_at is null or following_at > purchased_at
+    from worded
     window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
 ),
 
@@ -60,6 +78,8 @@ bounded as (
             case when paused_at between purchased_at and expires_at and paused_at < as_of then paused_at end
         ) as runs_until
     from followed
+    -- Nor does one that is replaced at the moment it was bought.
+    where next_at is null or next_at > purchased_at
 ),
 
 withdrawn as (
@@ -81,6 +101,7 @@ withdrawn as (
                     )
         end as withdrawn_at
     from bounded
+    offset 0
 ),
 
 fated as (
@@ -106,6 +127,7 @@ fated as (
             else 'ended'
         end as fate
     from withdrawn
+    offset 0
 ),
 
 lost as (
@@ -120,6 +142,7 @@ lost as (
         -- Retry lasts until the store says expired, at most 60 days.
         case when fate = 'failed' then least(expired_said_at, expires_at + interval '60 days') end as retry_closes_at
     from fated
+    offset 0
 ),
 
 ended as (
@@ -159,22 +182,28 @@ ended as (
             end
         ) as due_at,
         case when fate = 'continued' then next_at else lost_at end as closed_at,
-        coalesce(
-            (
-                select mod(count(*), 2) = 1
-                from unnest(lost.switched_at) as switched (at)
-                where switched.at < coalesce(case when lost.fate = 'continued' then lost.next_at else lost.lost_at end, 'infinity')
-            )
-            and switched_at is not null,
-            false
-        ) as ends_off
+        switched_at is not null
+        and case
+            when switched_at is not null
+                then
+                    (
+                        select mod(count(*), 2) = 1
+                        from unnest(lost.switched_at) as switched (at)
+                        where
+                            switched.at < coalesce(
+                                case when lost.fate = 'continued' then lost.next_at else lost.lost_at end, 'infinity'
+                            )
+                    )
+        end as ends_off
     from lost
+    offset 0
 ),
 
 preceded as (
     select
         *,
         row_number() over periods as nth,
+        lag(transaction_id) over periods as previous_transaction_id,
         lag(fate) over periods as previous_fate,
         lag(is_suspended) over periods as previous_is_suspended,
         lag(is_recovered_in_grace) over periods as previous_is_recovered_in_grace,
@@ -218,6 +247,12 @@ carried as (
             over periods as paid_number,
         min(case when is_base then base_first_paid_at when class = 'own' and not is_free then purchased_at end)
             over periods as first_paid_at,
+        max(
+            case
+                when is_base then base_trial_started_at
+                when class = 'own' and is_free and not is_continuing then purchased_at
+            end
+        ) over periods as trial_started_at,
         case
             when counts
                 then
@@ -287,21 +322,13 @@ begun as (
         is distinct from (previous_product_id, previous_country, previous_offer) as is_elsewhere,
         coalesce(previous_counts and not (counts and is_unbroken), false) as ends_stretch
     from opened
+    offset 0
 ),
 
 moved as (
     select
         *,
         is_paid_time and follows_paid_time and is_elsewhere as is_moved,
-        max(
-            case
-                when is_base then base_spell_started_at
-                when opening in ('new', 'trial_converted', 'reactivated', 'won_back', 'recovered', 'resumed')
-                    then purchased_at
-            end
-        ) over periods as spell_started_at,
-        max(case when is_base then base_trial_started_at when opening = 'trial_started' then purchased_at end)
-            over periods as trial_started_at,
         sum(
             case
                 when is_base then base_months_before
@@ -324,7 +351,63 @@ moved as (
 )
 
 select
-    *,
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    class,
+    product_id,
+    country,
+    offer,
+    currency,
+    expires_at,
+    revoked_at,
+    restored_at,
+    is_free,
+    is_base,
+    as_of,
+    auto_renew,
+    expiration_reason,
+    expired_said_at,
+    paused_at,
+    resumes_at,
+    switched_at,
+    is_failed,
+    grace_expires_at,
+    running_price,
+    running_period,
+    running_days,
+    next_at,
+    runs_until,
+    fate,
+    lost_at,
+    is_suspended,
+    ends_in_grace,
+    ends_off,
+    retry_ends_at,
+    due_at,
+    closed_at,
+    previous_transaction_id,
+    previous_ends_in_grace,
+    previous_ends_off,
+    previous_product_id,
+    previous_price,
+    previous_currency,
+    previous_period,
+    previous_days,
+    is_continuing,
+    is_trial,
+    is_paid_time,
+    follows_paid_time,
+    is_elsewhere,
+    is_moved,
+    opening,
+    charge,
+    paid_number,
+    first_paid_at,
+    trial_started_at,
+    stretch_started_at,
+    months_before,
+    rest_before,
     case
         when fate = 'continued' then 'continued'
         when lost_at is null then null
@@ -333,22 +416,22 @@ select
         when fate = 'paused' then 'paused'
         when is_suspended then 'suspended'
         else 'churned_' || churn_reason
-    end as closing,
-    coalesce(lead(is_moved) over periods, false) as next_is_moved,
-    coalesce(lead(is_elsewhere) over periods, false) as next_is_elsewhere
-from moved
-window periods as (partition by subscription_key, class order by purchased_at, transaction_id);
+    end as closing
+from moved;
 
 create index on period (subscription_key, transaction_id);
-analyze period;
+analyze period (subscription_key, transaction_id, class, is_paid_time, closing, opening);
 
 -- Transactions that give no access are still charges, of the kind that the period before them makes them.
 create temp table bare_charge on commit drop as
 with bare as (
-    select line.*
+    select *
     from line
-    left join period using (subscription_key, transaction_id)
-    where period.transaction_id is null
+    where not exists (
+        select
+        from period
+        where period.subscription_key = line.subscription_key and period.transaction_id = line.transaction_id
+    )
 )
 
 select

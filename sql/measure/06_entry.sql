@@ -19,7 +19,8 @@ with episode as (
         and coalesce(taken.restored_at < period.as_of and taken.restored_at < period.runs_until, false)
         as is_interruption
     from period
-    cross join lateral unnest(period.revoked_at, period.restored_at, period.refund)
+    inner join line using (subscription_key, transaction_id)
+    cross join lateral unnest(line.revoked_at, line.restored_at, line.refund)
     with ordinality as taken (revoked_at, restored_at, refund, nth)
     where period.revoked_at is not null and taken.revoked_at < period.as_of
 )
@@ -45,7 +46,7 @@ select
     transaction_id,
     1::smallint as part,
     closed_at as at,
-    case when closing = 'continued' then 'moved_out' else closing end as kind,
+    closing as kind,
     (-1)::smallint as active,
     0::smallint as trial,
     (-ends_in_grace::integer)::smallint as grace,
@@ -67,7 +68,26 @@ select
                 )
     end as refund
 from period
-where is_paid_time and closing is not null and (closing <> 'continued' or next_is_moved)
+where is_paid_time and closing is not null and closing <> 'continued'
+union all
+-- What goes on in another row leaves this one.
+select
+    subscription_key,
+    previous_transaction_id,
+    1,
+    purchased_at,
+    'moved_out',
+    -1,
+    0,
+    -previous_ends_in_grace::integer,
+    0,
+    -previous_ends_off::integer,
+    0,
+    0,
+    null,
+    null
+from period
+where is_moved
 union all
 select subscription_key, transaction_id, 1, expires_at, 'grace_entered', 0, 0, 1, 0, 0, 0, 0, null, null
 from period
@@ -129,7 +149,11 @@ where
 union all
 select subscription_key, transaction_id, 1, closed_at, 'family_ended', 0, 0, 0, 0, 0, 0, -1, null, null
 from period
-where class = 'family' and closing is not null and (closing <> 'continued' or next_is_elsewhere)
+where class = 'family' and closing is not null and closing <> 'continued'
+union all
+select subscription_key, previous_transaction_id, 1, purchased_at, 'family_ended', 0, 0, 0, 0, 0, 0, -1, null, null
+from period
+where class = 'family' and is_continuing and is_elsewhere
 union all
 -- Refunds that did not end the period: of a period that was over, or taken back before its end.
 select
@@ -178,15 +202,15 @@ where
 create temp table posting on commit drop as
 -- How paid time begins, or goes on: a renewal is one entry.
 select
-    subscription_key,
-    purchased_at,
-    transaction_id,
+    period.subscription_key,
+    period.purchased_at,
+    period.transaction_id,
     0::smallint as part,
-    purchased_at as at,
+    period.purchased_at as at,
     opening as kind,
-    product_id,
-    country,
-    offer,
+    period.product_id,
+    period.country,
+    period.offer,
     (is_moved or not follows_paid_time)::integer::smallint as active,
     0::smallint as trial,
     (-(follows_paid_time and not is_moved and previous_ends_in_grace)::integer)::smallint as grace,
@@ -194,14 +218,14 @@ select
     (-(follows_paid_time and not is_moved and previous_ends_off)::integer)::smallint as set_to_cancel,
     0::smallint as paused,
     0::smallint as family,
-    charge,
-    case when charge is not null then price end as amount,
-    case when charge is not null then currency end as currency,
-    case when charge is not null then tax end as tax,
-    case when charge is not null then commission end as commission,
-    case when charge is not null then proceeds end as proceeds,
+    period.charge,
+    case when period.charge is not null then line.price end as amount,
+    case when period.charge is not null then line.currency end as currency,
+    case when period.charge is not null then line.tax end as tax,
+    case when period.charge is not null then line.commission end as commission,
+    case when period.charge is not null then line.proceeds end as proceeds,
     running_price as price,
-    currency as price_currency,
+    period.currency as price_currency,
     running_period as period,
     running_days as days,
     case when follows_paid_time then previous_product_id end as from_product_id,
@@ -211,7 +235,8 @@ select
     case when follows_paid_time then previous_days end as from_days,
     1::smallint as sign
 from period
-where is_paid_time and not is_base
+inner join line using (subscription_key, transaction_id)
+where period.is_paid_time and not period.is_base
 union all
 -- All else that happens to a period.
 select
@@ -234,9 +259,9 @@ select
     case when change.money is not null then period.charge end,
     money.amount,
     case when change.money is not null then period.currency end,
-    ledger.share(period.tax, money.amount, period.price),
-    ledger.share(period.commission, money.amount, period.price),
-    ledger.share(period.proceeds, money.amount, period.price),
+    case when line.tax is not null then ledger.share(line.tax, money.amount, line.price) end,
+    case when line.commission is not null then ledger.share(line.commission, money.amount, line.price) end,
+    case when line.proceeds is not null then ledger.share(line.proceeds, money.amount, line.price) end,
     case when change.active > 0 then period.running_price end,
     case when change.active > 0 then period.currency end,
     case when change.active > 0 then period.running_period end,
@@ -249,6 +274,7 @@ select
     1
 from change
 inner join period using (subscription_key, transaction_id)
+inner join line using (subscription_key, transaction_id)
 cross join lateral (
     select case change.money when 'refund' then -change.refund when 'reversal' then change.refund end as amount
 ) as money
@@ -416,7 +442,7 @@ select
 from difference
 cross join generate_series(1, abs(difference.n)::integer);
 
-analyze posting;
+analyze posting (subscription_key, active, part, charge);
 
 insert into ledger.entry (
     subscription_key,

@@ -135,6 +135,8 @@ inner join fact.chain as chain using (subscription_key)
 cross join this_run
 left join directed using (subscription_key, purchased_at, transaction_id, part, at, kind, sign);
 
+analyze counted (product_id, country, offer, day, purchase_day, currency, charge, part, kind);
+
 create temp table daily_movement_difference on commit drop as
 select
     app_id,

@@ -62,7 +62,6 @@ create table ledger.period (
     -- carried from period to period
     paid_number integer not null,
     first_paid_at timestamptz,
-    spell_started_at timestamptz,
     trial_started_at timestamptz,
     stretch_started_at timestamptz,
     months_before integer not null,

@@ -28,8 +28,10 @@ extension Configuration.Target {
     do {
       _ = try configuration.makeTarget()
     } catch {
-      // What is missing has been said already.
-      if reader.text(error.setting) != nil { reader.problem(error.setting, error.message) }
+      // What is missing or unreadable has been said already.
+      if !reader.hasProblem(error.setting), reader.text(error.setting) != nil {
+        reader.problem(error.setting, error.message)
+      }
     }
   }
 }

@@ -37,6 +37,9 @@ final class ConfigurationReader {
     file.problems.append(.init(path: join(name), message: message))
   }
 
+  /// Whether a problem with a setting of this section was found already.
+  func hasProblem(_ name: String) -> Bool { file.problems.contains { $0.path == join(name) } }
+
   /// Reports settings that are not known.
   func finish() {
     for name in values.keys.sorted() where !known.contains(name) {

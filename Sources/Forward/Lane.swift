@@ -1,0 +1,121 @@
+import Synchronization
+import Vocabulary
+
+/// One target's way out: what waits to be sent, and so many requests under way at once.
+///
+/// The next request starts when one ends, on the client's thread, without waiting for the database. After an answer that
+/// holds or pauses the target nothing more starts until ``reopen()``.
+final class Lane: Sendable {
+  /// The end of one request.
+  struct Answer: Sendable {
+    let deliveries: [HeldDelivery]
+    let verdicts: [Verdict]
+    let status: Int?
+    let at: Instant
+  }
+
+  private struct State {
+    var queue: [HeldDelivery] = []
+    var underWay = 0
+    var isStopped = false
+  }
+
+  /// Where it leads.
+  let target: any Target
+  /// How many requests it may have under way.
+  let width: Int
+  private let client: HTTPClient
+  private let mailbox: Mailbox<Answer>
+  private let now: @Sendable () -> Instant
+  private let state = Mutex(State())
+
+  init(
+    _ target: any Target, width: Int, client: HTTPClient, mailbox: Mailbox<Answer>,
+    now: @escaping @Sendable () -> Instant
+  ) {
+    self.target = target
+    // A target with a pace is sent one request at a time.
+    self.width = target.interval == nil ? width : 1
+    self.client = client
+    self.mailbox = mailbox
+    self.now = now
+  }
+
+  /// The target's name.
+  var name: String { target.configuration.name }
+
+  /// How many deliveries it takes in hand: enough that it need not wait for the database, and no more than it can send
+  /// in a few rounds.
+  var capacity: Int { target.interval == nil ? width * target.batchSize * 16 : target.batchSize }
+
+  /// Puts deliveries at the end of the queue.
+  func send(_ deliveries: [HeldDelivery]) {
+    state.withLock { $0.queue += deliveries }
+    advance()
+  }
+
+  /// Starts nothing more; what is under way goes on.
+  func stop() {
+    state.withLock { $0.isStopped = true }
+  }
+
+  /// Whether it was stopped, by an answer or otherwise.
+  var isStopped: Bool { state.withLock { $0.isStopped } }
+
+  /// Takes back what has not been sent.
+  func takeBack() -> [HeldDelivery] {
+    state.withLock { state in
+      defer { state.queue = [] }
+      return state.queue
+    }
+  }
+
+  /// Lets requests start again.
+  func reopen() {
+    state.withLock { $0.isStopped = false }
+    advance()
+  }
+
+  private func advance() {
+    while let batch = next() {
+      let request = target.request(carrying: batch.map(\.parcel), at: now())
+      client.start(request) { [self] result in
+        finish(batch, result)
+        advance()
+      }
+    }
+  }
+
+  private func next() -> [HeldDelivery]? {
+    state.withLock { state in
+      guard !state.isStopped, state.underWay < width, !state.queue.isEmpty else { return nil }
+      state.underWay += 1
+      let batch = Array(state.queue.prefix(target.batchSize))
+      state.queue.removeFirst(batch.count)
+      return batch
+    }
+  }
+
+  private func finish(_ batch: [HeldDelivery], _ result: Result<HTTPResponse, HTTPFailure>) {
+    let now = now()
+    let answer: Answer
+    switch result {
+    case .success(let response):
+      let verdicts = target.verdicts(on: response, carrying: batch.map(\.parcel), at: now)
+      answer = Answer(deliveries: batch, verdicts: verdicts, status: response.status, at: now)
+    case .failure(let failure):
+      answer = Answer(deliveries: batch, verdicts: batch.map { _ in Verdict(failure) }, status: nil, at: now)
+    }
+    let isHeld = answer.verdicts.contains { verdict in
+      switch verdict {
+      case .throttled, .paused: true
+      case .delivered, .retry, .refused: false
+      }
+    }
+    state.withLock { state in
+      state.underWay -= 1
+      if isHeld { state.isStopped = true }
+    }
+    mailbox.post(answer)
+  }
+}
