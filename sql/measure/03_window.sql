@@ -86,7 +86,9 @@ create temp table line on commit drop as
 with unchanged as (
     select
         stored.*,
-        stored.purchased_at = settling.base_at and stored.transaction_id = settling.base_transaction_id as is_base
+        coalesce(
+            stored.purchased_at = settling.base_at and stored.transaction_id = settling.base_transaction_id, false
+        ) as is_base
     from settling
     inner join ledger.period as stored
         on
