@@ -36,8 +36,10 @@ public struct TargetRegister: Sendable {
   /// Puts down the targets of the configuration: those it has not known exist from now on, and those that are no longer
   /// configured get no further deliveries.
   ///
-  /// - Parameter now: from when on events are sent to new ones.
+  /// - Parameter now: from when on events are sent to new ones. Sources give whole seconds: an event of the same second
+  ///   is sent.
   public func register(_ targets: [TargetConfiguration], at now: Instant) async throws {
+    let second = now.microseconds - (now.microseconds % 1_000_000 + 1_000_000) % 1_000_000
     try await connection.transaction { connection in
       for target in targets.sorted(by: { $0.name < $1.name }) {
         try connection.query(
@@ -67,7 +69,7 @@ public struct TargetRegister: Sendable {
               excluded.countries, excluded.minimum_amount)
           """,
           [
-            .text(target.name), .text(target.type), .timestamp(microseconds: now.microseconds),
+            .text(target.name), .text(target.type), .timestamp(microseconds: second),
             Parameter(microseconds: target.from?.microseconds), .int(target.maximumAge),
             target.events.map { .texts($0.map(\.rawValue)) } ?? nil, target.apps.map { .texts($0) } ?? nil,
             .texts(target.environments.map(\.rawValue)), target.countries.map { .texts($0) } ?? nil,

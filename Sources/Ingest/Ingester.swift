@@ -11,7 +11,7 @@ public actor Ingester {
   /// How much is done at once.
   public struct Limits: Sendable {
     /// A batch has at most so many events and rejections,
-    public var batchItems = 2000
+    public var batchItems = 5000
     /// and is made of documents of about so many bytes.
     public var batchBytes = 8 << 20
     /// The longest document that is read, in bytes.
@@ -30,6 +30,8 @@ public actor Ingester {
   private let report: @Sendable (IngestProgress) -> Void
   private var apps = AppDirectory()
   private var isReady = false
+  /// Whether the last batch was new throughout: then the next one is stored as if it were, too.
+  private var isLikelyNew = true
   /// The day whose month of payloads was made last.
   private var preparedDay: Int64?
 
@@ -103,12 +105,14 @@ public actor Ingester {
     while true {
       do {
         let afterStoring = afterStoring
-        let summary = try await connection.transaction { connection in
-          try connection.store(batch, newApps: newApps, afterStoring: afterStoring)
+        let isLikelyNew = isLikelyNew
+        let stored = try await connection.transaction { connection in
+          try connection.store(batch, isLikelyNew: isLikelyNew, newApps: newApps, afterStoring: afterStoring)
         }
+        self.isLikelyNew = stored.isNew
         apps.settle(keys)
         for app in newApps { report(.appAdded(key: app.key)) }
-        return summary
+        return stored.summary
       } catch let error as PostgresError where error.isConflict && attempt < 5 {
         // Another session was in the way, and this one was chosen to give way.
         attempt += 1

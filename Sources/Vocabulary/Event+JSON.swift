@@ -4,27 +4,27 @@ extension TransactionFact {
   /// The version's JSON in the canonical form of `Event`, keys sorted, no spaces: what its digest is made of.
   public var json: String {
     var object = JSONText()
+    object.add("commission", commission)
+    object.add("country", country)
+    object.add("currency", price.map(\.currency))
+    object.add("expires_at", expiresAt)
+    object.add("group_id", groupID)
+    object.add("is_upgraded", isUpgraded)
+    object.add("offer", offer)
+    object.add("ownership", ownership)
+    object.add("period", period)
+    object.add("price", price.map(\.amount))
+    object.add("proceeds", proceeds)
+    object.add("product_id", productID)
+    object.add("purchased_at", purchasedAt)
+    object.add("quantity", quantity)
+    object.add("reason", reason)
+    object.add("refund", refund)
+    object.add("revocation", revocation)
+    object.add("revoked_at", revokedAt)
+    object.add("tax", tax)
     object.add("transaction_id", transactionID)
-    object.add("type", type) { JSONText.quoted($0.rawValue) }
-    object.add("product_id", productID, JSONText.quoted)
-    object.add("group_id", groupID, JSONText.quoted)
-    object.add("period", period, JSONText.quoted)
-    object.add("purchased_at", purchasedAt) { JSONText.quoted($0.description) }
-    object.add("expires_at", expiresAt) { JSONText.quoted($0.description) }
-    object.add("price", price) { $0.amount.description }
-    object.add("currency", price) { JSONText.quoted($0.currency) }
-    object.add("country", country, JSONText.quoted)
-    object.add("reason", reason) { JSONText.quoted($0.rawValue) }
-    object.add("ownership", ownership) { JSONText.quoted($0.rawValue) }
-    object.add("offer", offer) { $0.json }
-    object.add("revoked_at", revokedAt) { JSONText.quoted($0.description) }
-    object.add("revocation", revocation) { JSONText.quoted($0.rawValue) }
-    object.add("refund", refund) { $0.description }
-    object.add("tax", tax) { $0.description }
-    object.add("commission", commission) { $0.description }
-    object.add("proceeds", proceeds) { $0.description }
-    object.add("is_upgraded", isUpgraded) { $0 ? "true" : "false" }
-    object.add("quantity", quantity) { String($0) }
+    object.add("type", type)
     return object.text
   }
 }
@@ -32,10 +32,10 @@ extension TransactionFact {
 extension Offer {
   var json: String {
     var object = JSONText()
-    object.add("type", type.rawValue)
-    object.add("id", id)
     object.add("discount", discount?.rawValue)
+    object.add("id", id)
     object.add("period", period)
+    object.add("type", type.rawValue)
     return object.text
   }
 }
@@ -44,51 +44,50 @@ extension RenewalFact {
   /// The version's JSON in the canonical form of `Event`, keys sorted, no spaces: what its digest is made of.
   public var json: String {
     var object = JSONText()
-    object.add("auto_renew", autoRenew) { $0 ? "true" : "false" }
-    object.add("auto_renew_product_id", autoRenewProductID, JSONText.quoted)
-    object.add("renews_at", renewsAt) { JSONText.quoted($0.description) }
-    object.add("renewal_price", renewalPrice) { $0.amount.description }
-    object.add("currency", renewalPrice) { JSONText.quoted($0.currency) }
-    object.add("expiration_reason", expirationReason) { JSONText.quoted($0.rawValue) }
-    object.add("in_billing_retry", inBillingRetry) { $0 ? "true" : "false" }
-    object.add("grace_expires_at", graceExpiresAt) { JSONText.quoted($0.description) }
-    object.add("paused_at", pausedAt) { JSONText.quoted($0.description) }
-    object.add("resumes_at", resumesAt) { JSONText.quoted($0.description) }
-    object.add("price_increase", priceIncrease) { JSONText.quoted($0.rawValue) }
-    object.add("eligible_win_back_offers", eligibleWinBackOffers) { offers in
-      "[" + offers.map(JSONText.quoted).joined(separator: ",") + "]"
-    }
+    object.add("auto_renew", autoRenew)
+    object.add("auto_renew_product_id", autoRenewProductID)
+    object.add("currency", renewalPrice.map(\.currency))
+    object.add("eligible_win_back_offers", eligibleWinBackOffers)
+    object.add("expiration_reason", expirationReason)
+    object.add("grace_expires_at", graceExpiresAt)
+    object.add("in_billing_retry", inBillingRetry)
+    object.add("paused_at", pausedAt)
+    object.add("price_increase", priceIncrease)
+    object.add("renewal_price", renewalPrice.map(\.amount))
+    object.add("renews_at", renewsAt)
+    object.add("resumes_at", resumesAt)
     return object.text
   }
 }
 
 extension Event {
   /// The event as canonical JSON, keys sorted, no spaces; fields about which nothing is said are left out.
-  public var json: String {
-    var object = JSONText()
-    object.add("event_id", eventID)
-    object.add("kind", kind.rawValue)
-    if !also.isEmpty {
-      object.add("also", raw: "[" + also.map { JSONText.quoted($0.rawValue) }.joined(separator: ",") + "]")
-    }
-    object.add("occurred_at", occurredAt.description)
-    object.add("signed_at", signedAt.description)
-    object.add("app", app)
-    object.add("store", store.rawValue)
-    object.add("environment", environment.rawValue)
-    object.add("original_transaction_id", originalTransactionID)
-    object.add("subscriber_id", subscriberID)
-    object.add("app_transaction_id", appTransactionID)
-    object.add("previous_original_transaction_id", previousOriginalTransactionID)
-    if let transaction { object.add("transaction", raw: transaction.json) }
-    if let renewal { object.add("renewal", raw: renewal.json) }
+  public var json: String { json(transaction: transaction?.json, renewal: renewal?.json) }
+
+  /// The same, where the texts of its facts are known already.
+  public func json(transaction: String?, renewal: String?) -> String {
     var words = JSONText()
-    words.add("reason", detail.reason)
     words.add("direction", detail.direction)
     words.add("effective", detail.effective)
     words.add("message", detail.message)
+    words.add("reason", detail.reason)
+    var object = JSONText()
+    if !also.isEmpty { object.add("also", also.map(\.rawValue)) }
+    object.add("app", app)
+    object.add("app_transaction_id", appTransactionID)
     if !words.isEmpty { object.add("detail", raw: words.text) }
+    object.add("environment", environment.rawValue)
+    object.add("event_id", eventID)
+    object.add("kind", kind.rawValue)
+    object.add("occurred_at", occurredAt)
+    object.add("original_transaction_id", originalTransactionID)
+    object.add("previous_original_transaction_id", previousOriginalTransactionID)
     object.add("raw_kind", rawKind)
+    if let renewal { object.add("renewal", raw: renewal) }
+    object.add("signed_at", signedAt)
+    object.add("store", store.rawValue)
+    object.add("subscriber_id", subscriberID)
+    if let transaction { object.add("transaction", raw: transaction) }
     return object.text
   }
 }

@@ -90,14 +90,28 @@ extension Instant: LosslessStringConvertible {
       second += 86_400
     }
     let (year, month, day) = Instant.civil(days: days)
-    func padded(_ value: Int64, _ width: Int) -> String {
-      let digits = String(value)
-      return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    // Every event is written with several moments: digits go straight into one buffer.
+    let hasMicroseconds = fraction % 1000 != 0
+    return String(unsafeUninitializedCapacity: 27) { buffer in
+      var end = 0
+      func put(_ value: Int64, _ width: Int, then mark: Unicode.Scalar) {
+        var value = value
+        for place in stride(from: end + width - 1, through: end, by: -1) {
+          buffer[place] = UInt8(ascii: "0") + UInt8(value % 10)
+          value /= 10
+        }
+        buffer[end + width] = UInt8(ascii: mark)
+        end += width + 1
+      }
+      put(year, 4, then: "-")
+      put(month, 2, then: "-")
+      put(day, 2, then: "T")
+      put(second / 3600, 2, then: ":")
+      put(second / 60 % 60, 2, then: ":")
+      put(second % 60, 2, then: ".")
+      put(hasMicroseconds ? fraction : fraction / 1000, hasMicroseconds ? 6 : 3, then: "Z")
+      return end
     }
-    let part = fraction % 1000 == 0 ? padded(fraction / 1000, 3) : padded(fraction, 6)
-    return
-      "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(padded(second / 3600, 2)):"
-      + "\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)).\(part)Z"
   }
 
   /// Days from 1970-01-01 to a date of the Gregorian calendar.

@@ -65,10 +65,14 @@ struct Context: Sendable {
     }
   }
 
-  /// Makes sure that the database is ready and knows the configuration's targets: they exist from the first command that
-  /// reads them.
+  /// Makes sure that the database is ready and knows the configuration's targets.
   private func prepare(_ database: Database) async throws {
     try await database.prepare(log)
+    try await registerTargets(database)
+  }
+
+  /// Puts down the configuration's targets: they exist from the first command that reads them.
+  func registerTargets(_ database: Database) async throws {
     guard hasConfiguration else { return }
     let connection = try await database.open()
     do {

@@ -40,6 +40,14 @@ struct AnnouncementTests {
     #expect(try await announced(bench, to: "new") == ["5"])
   }
 
+  @Test("an event of the second in which its target was added is sent")
+  func sameSecond() async throws {
+    let bench = try await DeliveryBench()
+    try await bench.register.register([target()], at: Instant(microseconds: bench.clock.now.microseconds + 900_000))
+    try await bench.store(bench.event("before", transaction: "t1", secondsAgo: 1), bench.event("same", secondsAgo: 0))
+    #expect(try await announced(bench) == ["same"])
+  }
+
   @Test("a target that leaves the configuration gets nothing until it is there again, and starts anew then")
   func removedTarget() async throws {
     let bench = try await DeliveryBench([target()])

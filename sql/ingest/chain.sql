@@ -10,5 +10,5 @@ select
     original_transaction_id,
     app_transaction_id
 from staged_chain
-order by ordinal
+order by subscription_key
 on conflict do nothing;

@@ -17,7 +17,7 @@ where
         known.app_transaction_id is null
         or staged.app_transaction_id collate "C" < known.app_transaction_id collate "C"
     )
-order by staged.ordinal
+order by staged.subscription_key
 on conflict (subscription_key) do update
 set
     app_transaction_id

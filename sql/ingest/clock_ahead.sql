@@ -1,28 +1,29 @@
 -- Versions signed more than a day after their event was first received are versioned at that receipt.
 with receipts as materialized (
     select
-        staged.app_id,
+        staged.subscription_key,
         staged.source,
         staged.event_id,
         stored.received_at
     from (
         select
-            app_id,
+            subscription_key,
             source,
             event_id,
             signed_at
         from staged_transaction
         union
         select
-            app_id,
+            subscription_key,
             source,
             event_id,
             signed_at
         from staged_renewal
     ) as staged
+    inner join fact.chain as chain on chain.subscription_key = staged.subscription_key
     inner join ingest.event as stored
         on
-            stored.app_id = staged.app_id
+            stored.app_id = chain.app_id
             and stored.source = staged.source
             and stored.event_id = staged.event_id
     where staged.signed_at > stored.received_at + interval '24 hours'
@@ -34,7 +35,7 @@ transactions as (
     from receipts
     where
         staged.signed_at > receipts.received_at + interval '24 hours'
-        and receipts.app_id = staged.app_id
+        and receipts.subscription_key = staged.subscription_key
         and receipts.source = staged.source
         and receipts.event_id = staged.event_id
 )
@@ -44,6 +45,6 @@ set signed_at = receipts.received_at
 from receipts
 where
     staged.signed_at > receipts.received_at + interval '24 hours'
-    and receipts.app_id = staged.app_id
+    and receipts.subscription_key = staged.subscription_key
     and receipts.source = staged.source
     and receipts.event_id = staged.event_id;

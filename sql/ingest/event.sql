@@ -47,7 +47,7 @@ stored as (
             and known.source = staged.source
             and known.event_id = staged.event_id
     where known.event_id is null
-    order by staged.ordinal
+    order by staged.app_id, staged.source collate "C", staged.event_id collate "C"
     on conflict do nothing
     returning
         subscription_key,

@@ -8,17 +8,23 @@ with stored as (
         previous_subscription_key,
         event_id
     from staged_link
-    order by ordinal
+    order by subscription_key, previous_subscription_key
     on conflict do nothing
     returning
         subscription_key,
         timestamptz '0001-01-01 00:00:00+00' as at
+),
+
+noted as (
+    insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
+    select
+        subscription_key,
+        null,
+        at,
+        at
+    from stored
+    returning subscription_key
 )
 
-insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
-select
-    subscription_key,
-    null,
-    at,
-    at
-from stored;
+select count(*) as stored
+from noted;

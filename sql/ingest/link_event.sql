@@ -12,6 +12,6 @@ inner join fact.link as known
         known.subscription_key = staged.subscription_key
         and known.previous_subscription_key = staged.previous_subscription_key
 where staged.event_id collate "C" < known.event_id collate "C"
-order by staged.ordinal
+order by staged.subscription_key, staged.previous_subscription_key
 on conflict (subscription_key, previous_subscription_key) do update
 set event_id = least(version.event_id collate "C", excluded.event_id collate "C");

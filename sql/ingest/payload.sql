@@ -5,7 +5,7 @@ with headers as (
         header_id,
         header
     from staged_header
-    order by ordinal
+    order by header_id
     on conflict do nothing
 )
 
@@ -25,5 +25,5 @@ inner join stored_event as stored
         and stored.source = staged.source
         and stored.event_id = staged.event_id
         and stored.subscription_key = staged.subscription_key
-order by staged.ordinal
+order by staged.app_id, staged.source collate "C", staged.event_id collate "C"
 on conflict do nothing;

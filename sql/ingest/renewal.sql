@@ -26,17 +26,23 @@ with stored as (
         price_increase,
         eligible_win_back_offers
     from staged_renewal
-    order by ordinal
+    order by subscription_key, signed_at, digest
     on conflict do nothing
     returning
         subscription_key,
         signed_at as at
+),
+
+noted as (
+    insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
+    select
+        subscription_key,
+        null,
+        at,
+        at
+    from stored
+    returning subscription_key
 )
 
-insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
-select
-    subscription_key,
-    null,
-    at,
-    at
-from stored;
+select count(*) as stored
+from noted;

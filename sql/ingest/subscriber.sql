@@ -10,17 +10,23 @@ with stored as (
         source,
         event_id
     from staged_subscriber
-    order by ordinal
+    order by subscription_key, occurred_at, subscriber_id collate "C", event_id collate "C"
     on conflict do nothing
     returning
         subscription_key,
         occurred_at as at
+),
+
+noted as (
+    insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
+    select
+        subscription_key,
+        null,
+        at,
+        at
+    from stored
+    returning subscription_key
 )
 
-insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
-select
-    subscription_key,
-    null,
-    at,
-    at
-from stored;
+select count(*) as stored
+from noted;

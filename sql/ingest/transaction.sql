@@ -39,18 +39,24 @@ with stored as (
         is_upgraded,
         quantity
     from staged_transaction
-    order by ordinal
+    order by subscription_key, transaction_id collate "C", signed_at, digest
     on conflict do nothing
     returning
         subscription_key,
         transaction_id,
         coalesce(purchased_at, signed_at) as at
+),
+
+noted as (
+    insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
+    select
+        subscription_key,
+        transaction_id,
+        at,
+        at
+    from stored
+    returning subscription_key
 )
 
-insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
-select
-    subscription_key,
-    transaction_id,
-    at,
-    at
-from stored;
+select count(*) as stored
+from noted;

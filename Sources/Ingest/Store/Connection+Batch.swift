@@ -2,17 +2,30 @@ import Postgres
 import SQL
 import Vocabulary
 
+/// What became of a batch.
+struct StoredBatch: Sendable {
+  var summary = IngestSummary()
+  /// Whether nothing of it was there already: then the next batch is likely to be new as well.
+  var isNew = true
+}
+
 extension Connection {
   /// Stores a batch's rows. Runs in a transaction of its caller; the order of the tables is the same for every batch, so
   /// that two ingesters never wait for each other.
-  func store(_ batch: StagedBatch, newApps: [NewApp], afterStoring: [SQLFile]) throws -> IngestSummary {
+  ///
+  /// - Parameter isLikelyNew: Whether it is worth trying to store the rows straight away.
+  func store(
+    _ batch: StagedBatch, isLikelyNew: Bool, newApps: [NewApp], afterStoring: [SQLFile]
+  ) throws -> StoredBatch {
     for app in newApps { try add(app, at: batch.receivedAt) }
-    var summary = IngestSummary()
-    summary.received = batch.eventCount + batch.rejectionCount
-    summary.rejected = batch.rejectionCount
+    var stored = StoredBatch()
+    stored.summary.received = batch.eventCount + batch.rejectionCount
+    stored.summary.rejected = batch.rejectionCount
     if batch.eventCount > 0 {
-      try storeEvents(batch, &summary)
-      try storeFacts(batch, hasKnownEvents: summary.duplicates > 0)
+      if try !isLikelyNew || !storeNew(batch, &stored.summary) {
+        stored.isNew = false
+        try storeStaged(batch, &stored)
+      }
       for file in afterStoring { try execute(file.text) }
     }
     if !batch.rejections.isEmpty {
@@ -20,7 +33,7 @@ extension Connection {
         "copy ingest.rejection (app_id, source, received_at, reason, place, excerpt) from stdin (format binary)",
         batch.rejections)
     }
-    return summary
+    return stored
   }
 
   /// Puts down an app at first sight.
@@ -40,16 +53,57 @@ extension Connection {
         + "rename it with `tenure apps rename`")
   }
 
-  private func storeEvents(_ batch: StagedBatch, _ summary: inout IngestSummary) throws {
+  // MARK: - New throughout
+
+  /// Stores a batch of which everything is new straight into the tables, as a first load does: staging and looking for
+  /// conflicts cost more than the rows themselves.
+  ///
+  /// - Returns: False when something of it was there already; then nothing was stored.
+  private func storeNew(_ batch: StagedBatch, _ summary: inout IngestSummary) throws -> Bool {
+    guard !batch.isClockAhead, batch.payloads.isEmpty, batch.links.isEmpty else { return false }
+    let known = try query(
+      SQLFiles.text("ingest/known.sql"),
+      [.ints(batch.eventAppIDs), .texts(batch.eventIDs), .text(batch.source.rawValue)])
+    guard try known[0].int("known") == 0 else { return false }
+    try execute("savepoint all_new")
+    do {
+      try copyIn("copy ingest.event from stdin (format binary)", batch.events)
+      try storeChains(batch)
+      try copyIn("copy fact.transaction from stdin (format binary)", batch.transactions)
+      try copyIn("copy fact.renewal from stdin (format binary)", batch.renewals)
+      try copyIn("copy fact.subscriber from stdin (format binary)", batch.subscribers)
+      try copyIn("copy ledger.unsettled from stdin (format binary)", batch.unsettled)
+      try copyIn("copy stored_event from stdin (format binary)", batch.newEvents)
+    } catch let error as PostgresError where error.sqlState == "23505" {
+      // A version was there already, or another ingester stored the same meanwhile.
+      try execute("rollback to savepoint all_new")
+      return false
+    }
+    try execute("release savepoint all_new")
+    summary.stored = batch.events.count
+    summary.unrecognised = batch.unrecognisedCount
+    summary.duplicates = batch.eventCount - summary.stored
+    return true
+  }
+
+  // MARK: - Staged
+
+  /// Stores what is new of a batch.
+  private func storeStaged(_ batch: StagedBatch, _ stored: inout StoredBatch) throws {
     try copyIn("copy staged_event from stdin (format binary)", batch.events)
     let counts = try query(SQLFiles.text("ingest/event.sql"))[0]
-    summary.stored = Int(try counts.int("stored"))
-    summary.unrecognised = Int(try counts.int("unrecognised"))
-    summary.duplicates = batch.eventCount - summary.stored
+    stored.summary.stored = Int(try counts.int("stored"))
+    stored.summary.unrecognised = Int(try counts.int("unrecognised"))
+    stored.summary.duplicates = batch.eventCount - stored.summary.stored
+    try storePayloads(batch)
+    try storeChains(batch)
+    let facts = try storeFacts(batch, hasKnownEvents: stored.summary.duplicates > 0)
+    stored.isNew = facts && stored.summary.duplicates == 0
+  }
+
+  private func storePayloads(_ batch: StagedBatch) throws {
     guard !batch.payloads.isEmpty else { return }
-    if !batch.headers.isEmpty {
-      try copyIn("copy staged_header from stdin (format binary)", batch.headers)
-    }
+    try copyIn("copy staged_header from stdin (format binary)", batch.headers)
     try copyIn("copy staged_payload from stdin (format binary)", batch.payloads)
     try query(SQLFiles.text("ingest/payload.sql"))
     if !batch.headers.isEmpty, !(try query(SQLFiles.text("ingest/header_check.sql")).isEmpty) {
@@ -57,40 +111,45 @@ extension Connection {
     }
   }
 
-  private func storeFacts(_ batch: StagedBatch, hasKnownEvents: Bool) throws {
-    if !batch.chains.isEmpty {
-      try copyIn("copy staged_chain from stdin (format binary)", batch.chains)
-      try query(SQLFiles.text("ingest/chain.sql"))
-      if let row = try query(SQLFiles.text("ingest/chain_check.sql")).first {
-        throw IngestError(
-          "storing chains: the subscription key \(try row.text("subscription_key")) stands for the chain "
-            + "\(try row.text("other_original_transaction_id")) and would stand for "
-            + "\(try row.text("original_transaction_id")) too; nothing of the batch was stored")
-      }
-      try query(SQLFiles.text("ingest/chain_app_transaction.sql"))
+  private func storeChains(_ batch: StagedBatch) throws {
+    guard !batch.chains.isEmpty else { return }
+    try copyIn("copy staged_chain from stdin (format binary)", batch.chains)
+    try query(SQLFiles.text("ingest/chain.sql"))
+    if let row = try query(SQLFiles.text("ingest/chain_check.sql")).first {
+      throw IngestError(
+        "storing chains: the subscription key \(try row.text("subscription_key")) stands for the chain "
+          + "\(try row.text("other_original_transaction_id")) and would stand for "
+          + "\(try row.text("original_transaction_id")) too; nothing of the batch was stored")
     }
-    if !batch.transactions.isEmpty {
-      try copyIn("copy staged_transaction from stdin (format binary)", batch.transactions)
-    }
-    if !batch.renewals.isEmpty { try copyIn("copy staged_renewal from stdin (format binary)", batch.renewals) }
+    try query(SQLFiles.text("ingest/chain_app_transaction.sql"))
+  }
+
+  /// Returns whether all facts were new.
+  private func storeFacts(_ batch: StagedBatch, hasKnownEvents: Bool) throws -> Bool {
+    let transactionCount = try stage(batch.transactions, "transaction")
+    let renewalCount = try stage(batch.renewals, "renewal")
     // An event that was known may have been received when the version was still ahead.
     if batch.isClockAhead || hasKnownEvents { try query(SQLFiles.text("ingest/clock_ahead.sql")) }
-    if !batch.transactions.isEmpty {
-      try query(SQLFiles.text("ingest/transaction.sql"))
-      try query(SQLFiles.text("ingest/transaction_event.sql"))
-    }
-    if !batch.renewals.isEmpty {
-      try query(SQLFiles.text("ingest/renewal.sql"))
-      try query(SQLFiles.text("ingest/renewal_event.sql"))
-    }
-    if !batch.subscribers.isEmpty {
-      try copyIn("copy staged_subscriber from stdin (format binary)", batch.subscribers)
-      try query(SQLFiles.text("ingest/subscriber.sql"))
-    }
-    if !batch.links.isEmpty {
-      try copyIn("copy staged_link from stdin (format binary)", batch.links)
-      try query(SQLFiles.text("ingest/link.sql"))
-      try query(SQLFiles.text("ingest/link_event.sql"))
-    }
+    let areNew = [
+      try storeStaged("transaction", transactionCount), try storeStaged("renewal", renewalCount),
+      try storeStaged("subscriber", stage(batch.subscribers, "subscriber")),
+      try storeStaged("link", stage(batch.links, "link")),
+    ]
+    return areNew.allSatisfy { $0 }
+  }
+
+  private func stage(_ rows: BinaryRows, _ fact: String) throws -> Int {
+    if !rows.isEmpty { try copyIn("copy staged_\(fact) from stdin (format binary)", rows) }
+    return rows.count
+  }
+
+  /// Stores the staged rows of a kind of fact; returns whether all of them were new.
+  private func storeStaged(_ fact: String, _ count: Int) throws -> Bool {
+    guard count > 0 else { return true }
+    let stored = try query(SQLFiles.text("ingest/\(fact).sql"))[0].int("stored")
+    if stored == count { return true }
+    // Customers have no event to agree on: it is part of their key.
+    if fact != "subscriber" { try query(SQLFiles.text("ingest/\(fact)_event.sql")) }
+    return false
   }
 }

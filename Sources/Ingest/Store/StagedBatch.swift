@@ -12,6 +12,7 @@ struct StagedBatch: Sendable {
   private static let clockAllowance: Int64 = 86_400_000_000
 
   let items: [BatchItem]
+  let source: Source
   let receivedAt: Instant
   private(set) var eventCount = 0
   private(set) var rejectionCount = 0
@@ -26,11 +27,22 @@ struct StagedBatch: Sendable {
   private(set) var links = BinaryRows()
   private(set) var rejections = BinaryRows()
 
+  // What is needed beside these to store a batch of which everything is new.
+  /// The apps of the events, and their ids, one of each row in `events`.
+  private(set) var eventAppIDs: [Int64] = []
+  private(set) var eventIDs: [String] = []
+  private(set) var unrecognisedCount = 0
+  /// The rows of `stored_event`.
+  private(set) var newEvents = BinaryRows()
+  /// The rows of `ledger.unsettled`.
+  private(set) var unsettled = BinaryRows()
+
   /// Prepares rows.
   ///
   /// - Parameter appIDs: The number of every app that an event names.
   init(_ items: [BatchItem], source: Source, appIDs: [String: Int64], receivedAt: Instant) {
     self.items = items
+    self.source = source
     self.receivedAt = receivedAt
     var seen: [Seen] = []
     seen.reserveCapacity(items.count)
@@ -61,12 +73,16 @@ struct StagedBatch: Sendable {
     let appID: Int64
     let order: Int
     let key: Int64
+    let transactionJSON: String?
+    let renewalJSON: String?
 
     init(_ event: Event, _ payload: StoredPayload, appID: Int64, source: Source, order: Int) {
       self.event = event
       self.payload = payload
       self.appID = appID
       self.order = order
+      transactionJSON = event.transaction?.json
+      renewalJSON = event.renewal?.json
       key =
         event.originalTransactionID.map {
           SubscriptionKey.ofChain(
@@ -94,17 +110,16 @@ struct StagedBatch: Sendable {
     }
     var headersByID: [Int64: ProtectedHeader] = [:]
     var last: Seen?
-    for (ordinal, one) in sorted.enumerated() {
+    for one in sorted {
       if let last, last.appID == one.appID, last.event.eventID.isExactly(one.event.eventID) { continue }
       last = one
-      addEvent(one, source, Int32(ordinal))
+      addEvent(one, source)
       guard !one.payload.body.isEmpty else { continue }
       let headerIDs = one.payload.headers.map { SubscriptionKey.key($0.digest) }
       for (headerID, header) in zip(headerIDs, one.payload.headers) where headersByID[headerID] == nil {
         headersByID[headerID] = header
       }
-      payloads.startRow(columns: 8)
-      payloads.int32(Int32(ordinal))
+      payloads.startRow(columns: 7)
       payloads.int64(one.key)
       payloads.int64(one.appID)
       payloads.text(source.rawValue)
@@ -113,19 +128,17 @@ struct StagedBatch: Sendable {
       payloads.text(String(decoding: one.payload.body, as: UTF8.self))
       payloads.int64s(headerIDs)
     }
-    for (ordinal, entry) in headersByID.sorted(by: { $0.key < $1.key }).enumerated() {
-      headers.startRow(columns: 3)
-      headers.int32(Int32(ordinal))
+    for entry in headersByID.sorted(by: { $0.key < $1.key }) {
+      headers.startRow(columns: 2)
       headers.int64(entry.key)
       headers.text(String(decoding: entry.value.bytes, as: UTF8.self))
     }
   }
 
-  private mutating func addEvent(_ one: Seen, _ source: Source, _ ordinal: Int32) {
+  private mutating func addEvent(_ one: Seen, _ source: Source) {
     let event = one.event
     let amount = event.amount
-    events.startRow(columns: 22)
-    events.int32(ordinal)
+    events.startRow(columns: 21)
     events.int64(one.key)
     events.int64(one.appID)
     events.text(source.rawValue)
@@ -146,12 +159,37 @@ struct StagedBatch: Sendable {
     events.text(amount?.currency)
     events.text(event.subscriberID)
     events.text(event.appTransactionID)
-    events.json(event.json)
+    events.json(event.json(transaction: one.transactionJSON, renewal: one.renewalJSON))
+
+    eventAppIDs.append(one.appID)
+    eventIDs.append(event.eventID)
+    if event.kind == .unrecognised { unrecognisedCount += 1 }
+    newEvents.startRow(columns: 13)
+    newEvents.int64(one.key)
+    newEvents.int64(one.appID)
+    newEvents.text(source.rawValue)
+    newEvents.text(event.eventID)
+    newEvents.text(event.kind.rawValue)
+    newEvents.texts(event.also.map(\.rawValue))
+    newEvents.timestamp(microseconds: event.occurredAt.microseconds)
+    newEvents.timestamp(microseconds: receivedAt.microseconds)
+    newEvents.text(event.environment.rawValue)
+    newEvents.text(event.transaction?.transactionID)
+    newEvents.text(event.transaction?.country.value)
+    newEvents.int64(amount?.amount.value)
+    newEvents.text(amount?.currency)
+  }
+
+  private mutating func addUnsettled(_ key: Int64, _ transactionID: String?, at moment: Int64) {
+    unsettled.startRow(columns: 4)
+    unsettled.int64(key)
+    unsettled.text(transactionID)
+    unsettled.timestamp(microseconds: moment)
+    unsettled.timestamp(microseconds: moment)
   }
 
   private mutating func addChains(_ seen: [Seen]) {
     let sorted = seen.filter { $0.event.originalTransactionID != nil }.sorted { $0.key < $1.key }
-    var ordinal: Int32 = 0
     var at = 0
     while at < sorted.count {
       let first = sorted[at]
@@ -164,15 +202,13 @@ struct StagedBatch: Sendable {
         }
         at += 1
       }
-      chains.startRow(columns: 7)
-      chains.int32(ordinal)
+      chains.startRow(columns: 6)
       chains.int64(first.key)
       chains.int64(first.appID)
       chains.text(first.event.store.rawValue)
       chains.text(first.event.environment.rawValue)
       chains.text(first.event.originalTransactionID)
       chains.text(appTransactionID)
-      ordinal += 1
     }
   }
 
@@ -185,14 +221,22 @@ struct StagedBatch: Sendable {
         let order = left.event.subscriberID?.precedes(right.event.subscriberID ?? "")
         return order ?? (left.event.eventID.precedes(right.event.eventID) ?? false)
       }
-    for (ordinal, one) in sorted.enumerated() {
-      subscribers.startRow(columns: 6)
-      subscribers.int32(Int32(ordinal))
+    var last: Seen?
+    for one in sorted {
+      if let last, last.key == one.key, last.event.occurredAt == one.event.occurredAt,
+        last.event.eventID.isExactly(one.event.eventID),
+        last.event.subscriberID?.isExactly(one.event.subscriberID ?? "") == true
+      {
+        continue
+      }
+      last = one
+      subscribers.startRow(columns: 5)
       subscribers.int64(one.key)
       subscribers.text(one.event.subscriberID)
       subscribers.timestamp(microseconds: one.event.occurredAt.microseconds)
       subscribers.text(source.rawValue)
       subscribers.text(one.event.eventID)
+      addUnsettled(one.key, nil, at: one.event.occurredAt.microseconds)
     }
   }
 
@@ -216,12 +260,11 @@ struct StagedBatch: Sendable {
       return $0.eventID.precedes($1.eventID) ?? false
     }
     var last: Link?
-    for (ordinal, link) in sorted.enumerated() {
+    for link in sorted {
       // The first of several is the one of the least event.
       if let last, last.key == link.key, last.previous == link.previous { continue }
       last = link
-      links.startRow(columns: 4)
-      links.int32(Int32(ordinal))
+      links.startRow(columns: 3)
       links.int64(link.key)
       links.int64(link.previous)
       links.text(link.eventID)
@@ -243,7 +286,6 @@ extension StagedBatch {
   private struct Version<Fact> {
     let fact: Fact
     let key: Int64
-    let appID: Int64
     /// The transaction's id; empty for a renewal status.
     let transactionID: String
     let eventID: String
@@ -264,7 +306,7 @@ extension StagedBatch {
   ) -> Version<Fact> {
     if signedAt.microseconds - receivedAt.microseconds > Self.clockAllowance { isClockAhead = true }
     return Version(
-      fact: fact, key: one.key, appID: one.appID, transactionID: transactionID, eventID: one.event.eventID,
+      fact: fact, key: one.key, transactionID: transactionID, eventID: one.event.eventID,
       signedAt: signedAt.microseconds, digest: Array(SHA256.digest(json)[..<16]))
   }
 
@@ -285,23 +327,21 @@ extension StagedBatch {
     for one in seen {
       if let fact = one.event.transaction {
         ofTransactions.append(
-          version(fact, of: one, transactionID: fact.transactionID, signedAt: fact.signedAt, json: fact.json))
+          version(
+            fact, of: one, transactionID: fact.transactionID, signedAt: fact.signedAt, json: one.transactionJSON ?? ""))
       }
       if let fact = one.event.renewal {
-        ofRenewals.append(version(fact, of: one, transactionID: "", signedAt: fact.signedAt, json: fact.json))
+        ofRenewals.append(
+          version(fact, of: one, transactionID: "", signedAt: fact.signedAt, json: one.renewalJSON ?? ""))
       }
     }
-    for (ordinal, version) in Self.distinct(ofTransactions).enumerated() {
-      addTransaction(version, source, Int32(ordinal))
-    }
-    for (ordinal, version) in Self.distinct(ofRenewals).enumerated() { addRenewal(version, source, Int32(ordinal)) }
+    for version in Self.distinct(ofTransactions) { addTransaction(version, source) }
+    for version in Self.distinct(ofRenewals) { addRenewal(version, source) }
   }
 
-  private mutating func addTransaction(_ version: Version<TransactionFact>, _ source: Source, _ ordinal: Int32) {
+  private mutating func addTransaction(_ version: Version<TransactionFact>, _ source: Source) {
     let fact = version.fact
-    transactions.startRow(columns: 33)
-    transactions.int32(ordinal)
-    transactions.int64(version.appID)
+    transactions.startRow(columns: 31)
     transactions.int64(version.key)
     transactions.text(fact.transactionID)
     transactions.text(source.rawValue)
@@ -333,13 +373,13 @@ extension StagedBatch {
     transactions.int64(fact.proceeds.value?.value)
     transactions.bool(fact.isUpgraded.value)
     transactions.int64(fact.quantity.value)
+    addUnsettled(
+      version.key, fact.transactionID, at: fact.purchasedAt.value?.microseconds ?? version.signedAt)
   }
 
-  private mutating func addRenewal(_ version: Version<RenewalFact>, _ source: Source, _ ordinal: Int32) {
+  private mutating func addRenewal(_ version: Version<RenewalFact>, _ source: Source) {
     let fact = version.fact
-    renewals.startRow(columns: 21)
-    renewals.int32(ordinal)
-    renewals.int64(version.appID)
+    renewals.startRow(columns: 19)
     renewals.int64(version.key)
     renewals.text(source.rawValue)
     renewals.timestamp(microseconds: version.signedAt)
@@ -359,6 +399,7 @@ extension StagedBatch {
     renewals.timestamp(microseconds: fact.resumesAt.value?.microseconds)
     renewals.text(fact.priceIncrease.value?.rawValue)
     renewals.texts(fact.eligibleWinBackOffers.value)
+    addUnsettled(version.key, nil, at: version.signedAt)
   }
 }
 

@@ -30,6 +30,7 @@ struct MigrateCommand: Command {
           views: status.isRepeatableDue ? "due" : "current")
       }
       let outcome = try await Database.migrator.migrate(on: connection)
+      try await context.registerTargets(database)
       return Result(applied: outcome.applied, pending: [], views: outcome.didRepeat ? "made" : "current")
     }
     if context.isJSON {
