@@ -200,3 +200,8 @@ extension Cell: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, Expressi
   init(nilLiteral: ()) { self = .null }
   init(booleanLiteral value: Bool) { self = .bool(value) }
 }
+
+/// Expects two values to be the same and shows both where they are not.
+func expect<Value: Equatable>(_ found: Value, is expected: Value, at location: SourceLocation = #_sourceLocation) {
+  #expect(found == expected, sourceLocation: location)
+}

@@ -270,7 +270,7 @@ struct OneTruthTests {
 
   /// Everything derived again posts nothing, and gives the same.
   private func rebuilt(_ program: Installation) async throws {
-    #expect(try await program.measure(asOf: Self.end, ["--rebuild"]) == 0)
+    try await expect(program.measure(asOf: Self.end, ["--rebuild"]), is: 0)
     try await expectSame(program, "rebuilt")
   }
 }

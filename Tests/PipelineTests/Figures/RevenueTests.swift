@@ -10,11 +10,11 @@ struct RevenueTests {
     let program = try await Installation([plain.isRefunded("2025-02-04 12:00")], asOf: "2025-02-06")
     let active = try await program.lines("active_subscriptions", "day active_subscriptions")
     #expect(active == ["2025-02-01 1", "2025-02-02 1", "2025-02-03 1", "2025-02-04 0", "2025-02-05 0"])
-    #expect(
-      try await program.lines("revenue", Self.both) == ["2025-02-01 10 0 10 -10 0", "2025-02-04 0 -10 -10 0 0"])
-    #expect(try await program.movements() == ["2025-02-01 new", "2025-02-04 churned_refunded"])
-    #expect(
-      try await program.lines("subscriptions", "status churned_on ends_at") == [
+    try await expect(program.lines("revenue", Self.both), is: ["2025-02-01 10 0 10 -10 0", "2025-02-04 0 -10 -10 0 0"])
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-04 churned_refunded"])
+    try await expect(
+      program.lines("subscriptions", "status churned_on ends_at"),
+      is: [
         "revoked 2025-02-04 2025-02-04T12:00:00Z"
       ])
   }
@@ -29,7 +29,7 @@ struct RevenueTests {
     let program = try await Installation(
       [plain.isRefunded("2025-02-04 12:00", type, amount: amount)], asOf: "2025-02-06")
     // Each ends access.
-    #expect(try await program.movements() == ["2025-02-01 new", "2025-02-04 churned_refunded"])
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-04 churned_refunded"])
     let lines = try await program.lines("revenue", "refunds net", ["--from", "2025-02-04"])
     #expect(lines == (expected == "0 0" ? [] : [expected]) || lines == [expected])
     let byPurchaseDay = try await program.lines("revenue", "gross refunds_by_purchase_day", ["--to", "2025-02-01"])
@@ -40,9 +40,10 @@ struct RevenueTests {
   func refundAfterEnd() async throws {
     let life = plain.renews(until: "2025-04-03").isRefunded("2025-03-10", nth: 1)
     let program = try await Installation([life], asOf: "2025-03-12")
-    #expect(try await program.movements() == ["2025-02-01 new", "2025-03-03 renewed"])
-    #expect(
-      try await program.revenue() == [
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-03-03 renewed"])
+    try await expect(
+      program.revenue(),
+      is: [
         "2025-02-01 initial 1 10 0 USD", "2025-03-03 renewal 1 10 0 USD", "2025-03-10 initial 0 0 -10 USD",
       ])
   }
@@ -53,22 +54,23 @@ struct RevenueTests {
     let program = try await Installation([plain.isRefunded("2025-02-04")], asOf: "2025-02-06")
     try await program.ingest([life])
     try await program.measure(asOf: "2025-02-12")
-    #expect(try await program.stocks("2025-02-09") == "")
-    #expect(try await program.stocks("2025-02-10") == "active_subscriptions 1")
-    #expect(
-      try await program.movements() == ["2025-02-01 new", "2025-02-04 churned_refunded", "2025-02-10 refund_reversed"])
-    #expect(
-      try await program.lines("revenue", Self.both)
-        == ["2025-02-01 10 0 10 0 10", "2025-02-04 0 -10 -10 0 0", "2025-02-10 0 10 10 0 0"])
-    #expect(try await program.lines("subscriptions", "status churned_on") == ["active -"])
+    try await expect(program.stocks("2025-02-09"), is: "")
+    try await expect(program.stocks("2025-02-10"), is: "active_subscriptions 1")
+    try await expect(
+      program.movements(), is: ["2025-02-01 new", "2025-02-04 churned_refunded", "2025-02-10 refund_reversed"])
+    try await expect(
+      program.lines("revenue", Self.both),
+      is: ["2025-02-01 10 0 10 0 10", "2025-02-04 0 -10 -10 0 0", "2025-02-10 0 10 10 0 0"])
+    try await expect(program.lines("subscriptions", "status churned_on"), is: ["active -"])
   }
 
   @Test("a refund reversed after the period's end gives only the money back")
   func reversedAfterEnd() async throws {
     let program = try await Installation([plain.isRefunded("2025-02-04").isRestored("2025-03-10")], asOf: "2025-03-12")
-    #expect(try await program.movements() == ["2025-02-01 new", "2025-02-04 churned_refunded"])
-    #expect(
-      try await program.revenue() == [
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-04 churned_refunded"])
+    try await expect(
+      program.revenue(),
+      is: [
         "2025-02-01 initial 1 10 0 USD", "2025-02-04 initial 0 0 -10 USD", "2025-03-10 initial 0 0 10 USD",
       ])
   }
@@ -76,15 +78,15 @@ struct RevenueTests {
   @Test("a reversal whose refund was never seen changes nothing")
   func reversalAlone() async throws {
     let program = try await Installation([plain.isRestored("2025-02-10")], asOf: "2025-02-12")
-    #expect(try await program.movements() == ["2025-02-01 new"])
-    #expect(try await program.revenue() == ["2025-02-01 initial 1 10 0 USD"])
+    try await expect(program.movements(), is: ["2025-02-01 new"])
+    try await expect(program.revenue(), is: ["2025-02-01 initial 1 10 0 USD"])
   }
 
   @Test("a charge belongs to the day of its purchase, not of its notice")
   func dayOfPurchase() async throws {
     let life = Life("a").buys("2025-02-02 00:00:20", until: "2025-03-02", said: "2025-02-01 23:59:50")
     let program = try await Installation([life], asOf: "2025-02-04")
-    #expect(try await program.revenue() == ["2025-02-02 initial 1 10 0 USD"])
+    try await expect(program.revenue(), is: ["2025-02-02 initial 1 10 0 USD"])
   }
 
   @Test("amounts of different currencies are never added")
@@ -97,21 +99,22 @@ struct RevenueTests {
       Life("e").buys("2026-03-15", until: "2026-04-15", price: 1.49, "KWD"),
     ]
     let program = try await Installation(lives, asOf: "2026-03-17")
-    #expect(
-      try await program.lines("revenue", "currency charges gross", ["--group-by", "app"]).sorted()
-        == ["EUR 1 8.5", "JPY 2 3300", "KWD 1 1.49", "USD 1 9.99"])
+    try await expect(
+      program.lines("revenue", "currency charges gross", ["--group-by", "app"]).sorted(),
+      is: ["EUR 1 8.5", "JPY 2 3300", "KWD 1 1.49", "USD 1 9.99"])
   }
 
   @Test("a charge of unknown price is counted, and its amount is unknown, not 0")
   func unpriced() async throws {
     let lives = [plain, Life("b").buys("2025-02-05", until: "2025-03-05", price: nil)]
     let program = try await Installation(lives, asOf: "2025-02-07")
-    #expect(
-      try await program.lines("revenue", "day charges unpriced_charges gross net net_by_purchase_day currency")
-        == ["2025-02-01 1 0 10 10 10 USD", "2025-02-05 1 1 - - - -"])
-    #expect(try await program.movements() == ["2025-02-01 new", "2025-02-05 new"])
-    #expect(
-      try await program.lines("subscriptions", "original_transaction_id mrr currency").sorted() == [
+    try await expect(
+      program.lines("revenue", "day charges unpriced_charges gross net net_by_purchase_day currency"),
+      is: ["2025-02-01 1 0 10 10 10 USD", "2025-02-05 1 1 - - - -"])
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-05 new"])
+    try await expect(
+      program.lines("subscriptions", "original_transaction_id mrr currency").sorted(),
+      is: [
         "a 10 USD", "b - -",
       ])
   }
@@ -124,8 +127,8 @@ struct RevenueTests {
       .corrects("2025-02-04", ["expires_at": "2025-03-05T00:00:00Z"])
     try await program.ingest([corrected])
     try await program.measure(asOf: "2025-03-05 12:00")
-    #expect(try await program.revenue() == ["2025-02-01 initial 1 7.5 0 USD"])
-    #expect(try await program.stocks("2025-03-04") == "active_subscriptions 1")
+    try await expect(program.revenue(), is: ["2025-02-01 initial 1 7.5 0 USD"])
+    try await expect(program.stocks("2025-03-04"), is: "active_subscriptions 1")
   }
 
   @Test("renewal revenue holds renewals and recovered charges")
@@ -137,17 +140,18 @@ struct RevenueTests {
       .says("2025-03-08 00:01", retry: true).renews("2025-03-12", until: "2025-04-12", with: ["price": 12])
       .buys("2025-04-12", until: "2025-05-12", "premium", price: 20, reason: "renewal")
     let program = try await Installation([life], asOf: "2025-04-14")
-    #expect(
-      try await program.revenue() == [
+    try await expect(
+      program.revenue(),
+      is: [
         "2025-01-08 trial_conversion 1 10 0 USD", "2025-02-08 renewal 1 11 0 USD",
         "2025-03-12 billing_recovery 1 12 0 USD", "2025-04-12 upgrade 1 20 0 USD",
       ])
-    #expect(
-      try await program.lines("renewal_revenue", "day kind gross")
-        == ["2025-02-08 renewal 11", "2025-03-12 billing_recovery 12"])
-    #expect(
-      try await program.lines("renewal_revenue", "day charges gross", ["--by", "month", "--group-by", "app"])
-        == ["2025-02-01 1 11", "2025-03-01 1 12"])
+    try await expect(
+      program.lines("renewal_revenue", "day kind gross"),
+      is: ["2025-02-08 renewal 11", "2025-03-12 billing_recovery 12"])
+    try await expect(
+      program.lines("renewal_revenue", "day charges gross", ["--by", "month", "--group-by", "app"]),
+      is: ["2025-02-01 1 11", "2025-03-01 1 12"])
   }
 
   @Test("reported tax, commission and proceeds are used as given, and a refund takes back its share")
@@ -157,8 +161,9 @@ struct RevenueTests {
       with: ["tax": 14.42, "commission": 30, "proceeds": 55.58])
     let program = try await Installation(
       [life.isRefunded("2025-02-10", "prorated", amount: 50), plain2], asOf: "2025-02-12")
-    #expect(
-      try await program.lines("revenue", "day tax commission proceeds proceeds_basis") == [
+    try await expect(
+      program.lines("revenue", "day tax commission proceeds proceeds_basis"),
+      is: [
         "2025-02-01 14.42 30 55.58 reported", "2025-02-05 - - - -", "2025-02-10 -7.21 -15 -27.79 reported",
       ])
   }
@@ -168,8 +173,8 @@ struct RevenueTests {
   func notSpread() async throws {
     let life = Life("a").buys("2025-02-01", until: "2026-02-01", "yearly", price: 12)
     let program = try await Installation([life], asOf: "2025-04-01")
-    #expect(
-      try await program.lines("revenue", "day gross", ["--by", "month", "--group-by", "app"]) == ["2025-02-01 12"])
-    #expect(try await program.lines("subscriptions", "mrr") == ["1"])
+    try await expect(
+      program.lines("revenue", "day gross", ["--by", "month", "--group-by", "app"]), is: ["2025-02-01 12"])
+    try await expect(program.lines("subscriptions", "mrr"), is: ["1"])
   }
 }
