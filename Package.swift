@@ -51,7 +51,9 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: ["Vocabulary", "Postgres", "SQL", "Signatures"], path: "Tests/TestSupport", swiftSettings: strict),
-    .testTarget(name: "PostgresTests", dependencies: ["Postgres", "SQL", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "PostgresTests", dependencies: ["Postgres", "SQL", "TestSupport"], exclude: ["Fixtures"],
+      swiftSettings: strict),
     .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
     .testTarget(
       name: "SignaturesTests", dependencies: ["Signatures", "TestSupport"], exclude: ["Fixtures"],

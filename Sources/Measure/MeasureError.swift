@@ -6,8 +6,16 @@ public enum MeasureError: Error, Sendable, Equatable, CustomStringConvertible {
   case asOfGoesBack(asked: Instant, last: Instant)
   /// The reporting time zone is not one that PostgreSQL knows.
   case unknownTimeZone(String)
-  /// A check found rows that must not be. The run was rolled back.
-  case checkFailed(name: String, rows: [String])
+  /// Checks found rows that must not be. The run was rolled back.
+  case checksFailed([FailedCheck])
+
+  /// A check that found rows.
+  public struct FailedCheck: Sendable, Equatable {
+    /// The check's name: its file in `sql/checks`.
+    public let name: String
+    /// The first rows that it found, as JSON.
+    public let rows: [String]
+  }
 
   /// What happened, and what to do about it.
   public var description: String {
@@ -16,9 +24,9 @@ public enum MeasureError: Error, Sendable, Equatable, CustomStringConvertible {
       "the as-of moment \(asked) lies before the last run's, \(last); give that or a later one"
     case .unknownTimeZone(let name):
       "\"\(name)\" is not a time zone; give an IANA name such as Europe/Berlin as reporting.timezone"
-    case .checkFailed(let name, let rows):
-      "the check \(name) failed and the run was rolled back, so reports stand as before; the rows it found: "
-        + rows.joined(separator: "; ")
+    case .checksFailed(let checks):
+      checks.map { "the check \($0.name) found \($0.rows.joined(separator: "; "))" }.joined(separator: "; ")
+        + ". The run was rolled back, and reports stand as before"
     }
   }
 }

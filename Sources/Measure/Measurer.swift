@@ -113,14 +113,14 @@ public struct Measurer: Sendable {
       report(.step(name: step.name, number: index + 1, total: steps.count + checks.count))
       try connection.execute(step.text)
     }
+    var failed: [MeasureError.FailedCheck] = []
     for (index, check) in checks.enumerated() {
       report(.step(name: check.name, number: steps.count + index + 1, total: steps.count + checks.count))
       let text = check.text.trimmingCharacters(in: .whitespacesAndNewlines).dropLast()
       let rows = try connection.query("select row_to_json(failing)::text as failing from (\(text)) as failing limit 5")
-      if !rows.isEmpty {
-        throw MeasureError.checkFailed(name: check.name, rows: try rows.map { try $0.text("failing") })
-      }
+      if !rows.isEmpty { failed.append(.init(name: check.name, rows: try rows.map { try $0.text("failing") })) }
     }
+    guard failed.isEmpty else { throw MeasureError.checksFailed(failed) }
     let counts = try connection.query(
       """
       select

@@ -147,7 +147,7 @@ public struct ReportQuery: Sendable {
           select *, \(bucket) as bucket
           from report."\(shape.name)"\(filter)
         ) as bucketed
-        cross join measure.latest as latest
+        cross join (select as_of, zone from measure.latest) as latest
       ) as spanned
       group by \(keys.joined(separator: ", "))
       order by \(keys.joined(separator: ", "))

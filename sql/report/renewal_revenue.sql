@@ -28,9 +28,9 @@ comment on column report.renewal_revenue.net is 'Flow: gross + refunds';
 comment on column report.renewal_revenue.refunds_by_purchase_day is
 'Flow: money returned at any time for charges of this day, negative';
 comment on column report.renewal_revenue.net_by_purchase_day is 'Flow: gross + refunds_by_purchase_day';
-comment on column report.renewal_revenue.tax is 'Flow: tax in net; null where unknown';
-comment on column report.renewal_revenue.commission is 'Flow: the store''s commission in net; null where unknown';
-comment on column report.renewal_revenue.proceeds is 'Flow: what the seller receives of net; null where unknown';
+comment on column report.renewal_revenue.tax is 'Whole: tax in net; null where unknown';
+comment on column report.renewal_revenue.commission is 'Whole: the store''s commission in net; null where unknown';
+comment on column report.renewal_revenue.proceeds is 'Whole: what the seller receives of net; null where unknown';
 comment on column report.renewal_revenue.proceeds_basis is
 'Detail: reported, or estimated when any charge of the row is; null where proceeds are unknown';
 comment on column report.renewal_revenue.net_converted is
