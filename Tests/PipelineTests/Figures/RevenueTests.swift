@@ -15,7 +15,7 @@ struct RevenueTests {
     try await expect(
       program.lines("subscriptions", "status churned_on ends_at"),
       is: [
-        "revoked 2025-02-04 2025-02-04T12:00:00Z"
+        "revoked 2025-02-04 2025-02-04T12:00:00.000Z"
       ])
   }
 

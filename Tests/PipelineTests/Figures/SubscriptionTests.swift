@@ -32,16 +32,13 @@ struct SubscriptionTests {
         offer: ["type": "introductory", "discount": "pay_up_front", "period": "P3M"]),
     ])
   func monthlyPrice(price: Price) async throws {
-    // Told, and shown by the dates alone.
-    let lives = [
-      Life("a").buys(
-        "2025-02-01", until: price.until, "p", price: price.price, offer: price.offer, with: ["period": price.period]),
-      Life("b").buys("2025-02-01", until: price.until, "q", price: price.price, offer: price.offer),
-    ]
-    let program = try await Installation(lives, asOf: "2025-02-01 12:00")
-    try await expect(
-      program.lines("subscriptions", "original_transaction_id mrr currency").sorted(),
-      is: ["a \(price.mrr) USD", "b \(price.mrr) USD"])
+    // Told, and shown by the dates alone; of a single day they show nothing, since stores sell no such length.
+    let told = Life("a").buys(
+      "2025-02-01", until: price.until, "p", price: price.price, offer: price.offer, with: ["period": price.period])
+    let shown = Life("b").buys("2025-02-01", until: price.until, "q", price: price.price, offer: price.offer)
+    let program = try await Installation(price.period == "P1D" ? [told] : [told, shown], asOf: "2025-02-01 12:00")
+    let figures = try await program.lines("subscriptions", "mrr currency")
+    expect(Set(figures), is: ["\(price.mrr) USD"])
   }
 
   @Test("two yearly ones of 240 and ten monthly ones of 30 make 340")
@@ -69,7 +66,7 @@ struct SubscriptionTests {
         "app environment store subscriber_id original_transaction_id status product_id country auto_renew starts_at ends_at first_paid_at paid_months"
       ),
       is: [
-        "video Production app_store u a active monthly DEU true 2025-02-08T00:00:00Z 2025-03-08T00:00:00Z 2025-01-08T00:00:00Z 1"
+        "video Production app_store u a active monthly DEU true 2025-02-08T00:00:00.000Z 2025-03-08T00:00:00.000Z 2025-01-08T00:00:00.000Z 1"
       ])
   }
 
@@ -98,8 +95,8 @@ struct SubscriptionTests {
       )
       .sorted(),
       is: [
-        "a/1 tenure entitlement_changed a a-1 monthly 2025-02-01T00:00:00Z",
-        "a/2 tenure entitlement_changed a - - 2025-02-02T00:00:00Z",
+        "a/1 tenure entitlement_changed a a-1 monthly 2025-02-01T00:00:00.000Z",
+        "a/2 tenure entitlement_changed a - - 2025-02-02T00:00:00.000Z",
       ])
   }
 }
