@@ -350,7 +350,6 @@ where
         0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
     );
 
-
 -- Closings of the months that changed, and of all later ones that are stored.
 create temp table monthly_difference on commit drop as
 select
@@ -666,5 +665,3 @@ where
     and total.environment = changed.environment
     and total.day = changed.day
     and total.active = 0;
-
-
