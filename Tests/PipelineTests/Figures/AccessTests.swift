@@ -105,7 +105,7 @@ struct AccessTests {
     let life = plain.says("2025-03-01 00:01", retry: true, grace: "2025-03-17")
     let program = try await Installation([life], asOf: "2025-03-06")
     try await expect(program.stocks("2025-03-05"), is: "active_subscriptions 1 in_grace 1")
-    try await expect(program.lines("subscriptions", "status ends_at"), is: ["grace 2025-03-17T00:00:00Z"])
+    try await expect(program.lines("subscriptions", "status ends_at"), is: ["grace 2025-03-17T00:00:00.000Z"])
     try await program.ingest([life.renews("2025-03-08", until: "2025-04-08")])
     try await program.measure(asOf: "2025-03-10")
     try await expect(program.stocks("2025-03-07"), is: "active_subscriptions 1 in_grace 1")

@@ -292,7 +292,7 @@ struct AppStoreFigureTests {
     let extended = Notification("RENEWAL_EXTENDED", signed: "2025-02-20", until: "2025-03-20", renewal: [:])
     let program = try await Installation([bought, extended], asOf: "2025-03-12")
     try await expect(program.stocks("2025-03-11"), is: "active_subscriptions 1")
-    try await expect(program.lines("subscriptions", "ends_at"), is: ["2025-03-20T00:00:00Z"])
+    try await expect(program.lines("subscriptions", "ends_at"), is: ["2025-03-20T00:00:00.000Z"])
     try await expect(program.revenue(), is: once)
     try await expect(program.movements(), is: ["2025-02-01 new"])
   }
