@@ -238,7 +238,7 @@ return (
     select usual.period
     from (
         values
-        ('P3D', 3::numeric),
+        ('P1D', 1::numeric), ('P3D', 3),
         ('P1W', 7),
         ('P2W', 14),
         ('P1M', 30.4375),
