@@ -4,6 +4,10 @@ import Testing
 
 /// What the README tells a newcomer to type.
 @Suite struct ReadmeTests {
+  private let folder: TestFolder
+
+  init() throws { folder = try TestFolder() }
+
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
@@ -50,8 +54,6 @@ import Testing
   }
 
   private func configuration() throws -> String {
-    let file = FileManager.default.temporaryDirectory.appending(path: "tenure-readme-\(UUID()).json")
-    try #"{ apps: [{ key: "example", sources: { tenure: {} } }] }"#.write(to: file, atomically: true, encoding: .utf8)
-    return file.path
+    try folder.write(#"{ apps: [{ key: "example", sources: { tenure: {} } }] }"#, to: "tenure.json")
   }
 }

@@ -19,13 +19,14 @@ import Testing
     let database = try await TestDatabase.clone()
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
-    let file = FileManager.default.temporaryDirectory.appending(path: "tenure-roles-\(UUID()).json")
-    try """
-    { apps: [{ key: "example", sources: { tenure: {} } }],
-      targets: [{ name: "hook", type: "webhook", url: "https://example.com/", secret: "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz" }] }
-    """.write(to: file, atomically: true, encoding: .utf8)
+    let folder = try TestFolder()
+    let file = try folder.write(
+      """
+      { apps: [{ key: "example", sources: { tenure: {} } }],
+        targets: [{ name: "hook", type: "webhook", url: "https://example.com/", secret: "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz" }] }
+      """, to: "tenure.json")
     let environment = [
-      "DATABASE_URL": try await login("tenure_writer", database), "TENURE_CONFIG": file.path,
+      "DATABASE_URL": try await login("tenure_writer", database), "TENURE_CONFIG": file,
     ]
     for words in [
       ["ingest", "--source", "tenure", "examples/events.ndjson"], ["winback", "import", "examples/winback.json"],

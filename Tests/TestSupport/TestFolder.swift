@@ -1,7 +1,9 @@
 import Foundation
 import Glibc
+import Synchronization
 
-/// A folder of its own for one test, removed when the value is let go. Every user can pass through it.
+/// A folder of its own for one test, removed when the value is let go, or else when the process ends in order. Every user
+/// can pass through it.
 public final class TestFolder: Sendable {
   /// Its path.
   public let path: String
@@ -12,9 +14,20 @@ public final class TestFolder: Sendable {
     guard mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
     path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     chmod(path, 0o755)
+    Self.made.withLock { made in
+      // Values that live as long as the process are never let go.
+      if made.isEmpty { atexit { TestFolder.removeAll() } }
+      made.insert(path)
+    }
   }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  private static let made = Mutex<Set<String>>([])
+
+  private static func removeAll() {
+    for path in made.withLock({ $0 }) { try? FileManager.default.removeItem(atPath: path) }
+  }
 
   /// The path of something in it.
   public func file(_ name: String) -> String { "\(path)/\(name)" }
