@@ -173,7 +173,7 @@ public struct IngestError: Error, Sendable, CustomStringConvertible {
 
 extension PostgresError {
   /// Whether the database refused values of rows.
-  fileprivate var isAboutData: Bool { sqlState?.hasPrefix("22") == true || sqlState?.hasPrefix("23") == true }
+  fileprivate var isAboutData: Bool { ["22", "23", "54"].contains { sqlState?.hasPrefix($0) == true } }
 
   /// Whether trying again helps: a deadlock or a serialisation failure.
   fileprivate var isConflict: Bool { sqlState == "40P01" || sqlState == "40001" }

@@ -74,4 +74,31 @@ import Vocabulary
     event.kind = .trialStarted
     #expect(event.amount == nil)
   }
+
+  @Test(
+    "what cannot be right whatever the source is named",
+    arguments: [
+      (#""product_id":"\#(String(repeating: "x", count: 501))""#, "transaction.product_id"),
+      (#""purchased_at":"0001-01-01T00:00:00Z""#, "transaction.purchased_at"),
+      (#""revoked_at":"1999-12-31T23:59:59Z""#, "transaction.revoked_at"),
+      (#""price":-5,"currency":"USD""#, "transaction.price"), (#""refund":-1"#, "transaction.refund"),
+      (#""country":"US""#, "transaction.country"), (#""country":"usa""#, "transaction.country"),
+      (#""offer":{"type":"code","id":"\#(String(repeating: "é", count: 251))"}"#, "transaction.offer.id"),
+    ])
+  func faults(member: String, field: String) throws {
+    let json = """
+      {"event_id":"1","kind":"ignored","occurred_at":"2026-01-01T00:00:00Z","store":"app_store","environment":"Production",
+      "original_transaction_id":"o","transaction":{"transaction_id":"t",\(member)}}
+      """
+    #expect(try event(json).fault?.hasPrefix(field + ":") == true)
+  }
+
+  @Test("the longest text that fits is no fault")
+  func longest() throws {
+    var event = try event(full)
+    event.eventID = String(repeating: "x", count: Event.longestText)
+    #expect(event.fault == nil)
+    event.subscriberID = String(repeating: "x", count: Event.longestText + 1)
+    #expect(event.fault?.hasPrefix("subscriber_id:") == true)
+  }
 }

@@ -10,6 +10,47 @@ group by subscription_key, transaction_id;
 
 analyze changed;
 
+-- A transaction belongs to one chain of its store: where several name it, to the one that the best source names, there
+-- by the newest version. The others are settled too, without it.
+create temp table home on commit drop as
+with elsewhere as (
+    select distinct changed.transaction_id
+    from changed
+    inner join fact.transaction as version using (transaction_id)
+    where version.subscription_key <> changed.subscription_key
+),
+
+named as (
+    select
+        version.transaction_id,
+        version.subscription_key,
+        chain.app_id,
+        chain.store,
+        chain.environment,
+        row_number() over (
+            partition by version.transaction_id, chain.app_id, chain.store, chain.environment
+            order by version.source_rank desc, version.signed_at desc, version.digest desc, version.subscription_key
+        ) as nth
+    from elsewhere
+    inner join fact.transaction as version using (transaction_id)
+    inner join fact.chain as chain using (subscription_key)
+)
+
+select
+    named.subscription_key,
+    named.transaction_id,
+    bool_or(named.nth = 1) as is_home
+from named
+group by named.subscription_key, named.transaction_id;
+
+insert into changed
+select
+    home.subscription_key,
+    home.transaction_id
+from home
+left join changed using (subscription_key, transaction_id)
+where changed.subscription_key is null;
+
 create temp table version_count on commit drop as
 select
     changed.subscription_key,
@@ -166,7 +207,7 @@ select
     merged.product_id,
     merged.group_id,
     merged.period,
-    merged.purchased_at,
+    case when coalesce(home.is_home, true) then merged.purchased_at end as purchased_at,
     merged.expires_at,
     merged.price,
     merged.currency,
@@ -214,7 +255,8 @@ select
         merged.offer_discount = 'free_trial' or (merged.price = 0 and merged.offer_type is not null), false
     ) as is_free
 from merged
-left join revocation using (subscription_key, transaction_id);
+left join revocation using (subscription_key, transaction_id)
+left join home using (subscription_key, transaction_id);
 
 analyze effective (subscription_key, transaction_id, class);
 

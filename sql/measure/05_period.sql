@@ -410,6 +410,7 @@ select
     is_trial,
     is_paid_time,
     follows_paid_time,
+    coalesce(previous_fate = 'paused', false) as follows_pause,
     is_elsewhere,
     is_moved,
     opening,

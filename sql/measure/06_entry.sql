@@ -8,7 +8,8 @@ with episode as (
         period.class,
         period.is_paid_time,
         period.is_trial,
-        period.charge,
+        -- What returns nothing, as the end of Family Sharing, is no refund of the charge.
+        case when (taken.refund is distinct from 0) then period.charge end as charge,
         period.switched_at,
         period.fate = 'withdrawn' and taken.revoked_at = period.lost_at as is_at_end,
         taken.nth,
@@ -54,7 +55,19 @@ select
     (-ends_off::integer)::smallint as set_to_cancel,
     (closing = 'paused')::integer::smallint as paused,
     0::smallint as family,
-    case when fate = 'withdrawn' and charge is not null then 'refund' end as money,
+    case
+        when fate = 'withdrawn' and charge is not null
+            then
+                (
+                    select 'refund'
+                    from refund_episode
+                    where
+                        refund_episode.subscription_key = period.subscription_key
+                        and refund_episode.transaction_id = period.transaction_id
+                        and refund_episode.is_end
+                        and refund_episode.charge is not null
+                )
+    end as money,
     case
         when fate = 'withdrawn'
             then
@@ -326,11 +339,11 @@ select
     period.currency as price_currency,
     running_period as period,
     running_days as days,
-    case when follows_paid_time then previous_product_id end as from_product_id,
-    case when follows_paid_time then previous_price end as from_price,
-    case when follows_paid_time then previous_currency end as from_currency,
-    case when follows_paid_time then previous_period end as from_period,
-    case when follows_paid_time then previous_days end as from_days,
+    case when follows_paid_time or follows_pause then previous_product_id end as from_product_id,
+    case when follows_paid_time or follows_pause then previous_price end as from_price,
+    case when follows_paid_time or follows_pause then previous_currency end as from_currency,
+    case when follows_paid_time or follows_pause then previous_period end as from_period,
+    case when follows_paid_time or follows_pause then previous_days end as from_days,
     1::smallint as sign
 from period
 inner join line using (subscription_key, transaction_id)
@@ -431,6 +444,7 @@ taken.revoked_at,
 'refunded',
 -taken.refund
     from unnest(bare_charge.revoked_at, bare_charge.refund) as taken (revoked_at, refund)
+    where (taken.refund is distinct from 0)
     union all
     select
 1,
@@ -439,7 +453,7 @@ given.restored_at,
 given.refund
     from unnest(bare_charge.revoked_at, bare_charge.restored_at, bare_charge.refund)
         as given (revoked_at, restored_at, refund)
-    where given.revoked_at < (select as_of from this_run)
+    where given.revoked_at < (select as_of from this_run) and (given.refund is distinct from 0)
 ) as happened
 where bare_charge.charge is not null and happened.at < (select as_of from this_run);
 

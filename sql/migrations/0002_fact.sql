@@ -52,6 +52,7 @@ create table fact.transaction (
     primary key (subscription_key, transaction_id, source, signed_at, digest),
     constraint price_has_currency check (price is null or currency is not null)
 );
+create index transaction_of_any_chain on fact.transaction (transaction_id);
 comment on table fact.transaction is 'Versions of transactions, one row per version that differs';
 comment on column fact.transaction.digest is
 'The first 16 bytes of the SHA-256 of the version''s canonical JSON: tells versions of one moment apart, and orders them';

@@ -9,10 +9,16 @@ public struct BatchItem: Sendable {
 
   /// Creates an item.
   public init(_ decoded: Decoded, place: String) {
-    self.decoded = decoded
+    self.decoded = Self.checked(decoded)
     self.place = place
   }
 
+  /// What was decoded, or a rejection where the event cannot be right whatever its source.
+  private static func checked(_ decoded: Decoded) -> Decoded {
+    guard case .event(let event, _) = decoded, let fault = event.fault else { return decoded }
+    return .rejection(
+      Rejection(.malformed, app: event.app, excerpt: Excerpt.of(Array("\(fault) (event_id \(event.eventID))".utf8))))
+  }
 }
 
 extension [BatchItem] {

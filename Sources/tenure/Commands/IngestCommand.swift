@@ -49,7 +49,7 @@ struct IngestCommand: Command {
     let configured = try context.configuration().ingestApps(source)
     let summary = try await context.withDatabase { database in
       let log = context.log
-      let apps = IngestApps(configured, given: app, acceptsUnknown: database.isEmbedded, log: log)
+      let apps = IngestApps(configured, given: app, acceptsUnknown: database.isEmbedded && configured.isEmpty, log: log)
       let ingester = Ingester(
         try await database.open(), source: source, apps: configured,
         afterStoring: SQLFiles.folder("forward").filter { $0.name == "announce" }, now: { .now }

@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import Report
 import Vocabulary
 
@@ -36,6 +37,9 @@ struct ReportCommand: Command {
       name: name ?? "", from: try arguments.day("from"), to: try arguments.day("to"),
       by: by.flatMap(ReportQuery.Span.init), groupBy: groupBy.isEmpty ? nil : groupBy, app: arguments.value("app"),
       environment: environment.map(StoreEnvironment.init) ?? .production)
+    if let from = query.from, let to = query.to, from > to {
+      throw UsageError("report: --from \(from) comes after --to \(to)")
+    }
     let named = try arguments.choice("format", among: Reporter.Format.allCases.map(\.rawValue))
     format = named.flatMap(Reporter.Format.init) ?? (arguments.flag("json") ? .json : .table)
   }
@@ -59,6 +63,13 @@ struct ReportCommand: Command {
         try list(try await reporter.shapes(), context)
         return .done
       }
+      if let app = query.app {
+        let known = try await connection.query("select app_key from ingest.app order by app_key").compactMap { $0[0] }
+        guard known.contains(app) else {
+          let hint = known.isEmpty ? "; no app has sent anything yet" : "; there are \(known.joined(separator: ", "))"
+          throw UsageError("report: there is no app \"\(app)\"\(hint)")
+        }
+      }
       if try await !reporter.hasRun() {
         context.log.warning("no figures have been made yet; run: tenure measure")
       }
@@ -66,6 +77,9 @@ struct ReportCommand: Command {
       do {
         try await reporter.write(query, as: format) { try output.write($0) }
       } catch let error as ReportError {
+        if case .unknownReport(let name, let known) = error {
+          throw UsageError("report: \(error)\(Suggestion.hint(for: name, among: known))")
+        }
         throw UsageError("report: \(error)")
       }
       return .done

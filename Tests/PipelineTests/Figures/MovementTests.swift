@@ -260,4 +260,34 @@ struct MovementTests {
     try await expect(program.movements(), is: ["2026-02-13 new", "2026-03-13 renewed"])
     try await expect(program.lines("renewal_revenue", "day charges gross"), is: ["2026-03-13 1 10"])
   }
+
+  @Test("a change of product after a pause has its direction")
+  func changeAfterPause() async throws {
+    let life = plain.says(
+      "2025-02-10", with: ["paused_at": "2025-03-01T00:00:00Z", "resumes_at": "2025-04-01T00:00:00Z"]
+    ).buys("2025-03-10", until: "2025-04-10", "premium", price: 20)
+    let program = try await Installation([life], asOf: "2025-03-12")
+    try await expect(
+      program.movements(by: "product_id"),
+      is: ["2025-02-01 monthly new", "2025-03-01 monthly paused", "2025-03-10 premium resumed"])
+    try await expect(
+      program.revenue(), is: ["2025-02-01 initial 1 10 0 USD", "2025-03-10 upgrade 1 20 0 USD"])
+  }
+
+  @Test("a transaction that two chains name is counted once, in the chain of the newest version")
+  func oneHome() async throws {
+    let first = Life("a").buys("2025-02-01", until: "2025-03-01", with: ["transaction_id": "shared"])
+    let second = Life("b").buys(
+      "2025-02-01", until: "2025-03-01", said: "2025-02-02", with: ["transaction_id": "shared"])
+    let program = try await Installation([first], asOf: "2025-02-03")
+    try await expect(program.lines("subscriptions", "original_transaction_id"), is: ["a"])
+    try await program.ingest([second])
+    try await program.measure(asOf: "2025-02-04")
+    try await expect(program.stocks("2025-02-03"), is: "active_subscriptions 1")
+    try await expect(program.revenue(), is: ["2025-02-01 initial 1 10 0 USD"])
+    try await expect(program.lines("subscriptions", "original_transaction_id"), is: ["b"])
+    let together = try await Installation([second, first], asOf: "2025-02-04")
+    try await expect(together.lines("subscriptions", "original_transaction_id"), is: ["b"])
+    try await expect(together.revenue(), is: ["2025-02-01 initial 1 10 0 USD"])
+  }
 }
