@@ -25,11 +25,13 @@ struct Comparison: Sendable {
   /// Adds what one repetition measured, and says it.
   mutating func add(work: Cost, limit: Cost) {
     pairs.append((work, limit))
-    let parts = [("wall clock", \Cost.wall), ("CPU", \Cost.cpu)].compactMap { kind, part -> String? in
-      guard let work = work[keyPath: part], let limit = limit[keyPath: part] else { return nil }
-      return "\(kind) \(Self.text(work)) s, limit \(Self.text(limit)) s"
+    func text(_ cost: Cost) -> String {
+      let wall = cost.wall.map { "wall clock \(Self.text($0)) s" }
+      let program = cost.program.map { " (\(Self.text($0)) s of it here, the rest in the database)" } ?? ""
+      let cpu = cost.cpu.map { "CPU \(Self.text($0)) s\(program)" }
+      return [wall, cpu].compactMap { $0 }.joined(separator: ", ")
     }
-    BenchProgram.say("  \(title), repetition \(pairs.count): \(parts.joined(separator: "; "))")
+    BenchProgram.say("  \(title), repetition \(pairs.count): \(text(work)); limit: \(text(limit))")
   }
 
   /// Says the ratios of all repetitions.

@@ -7,6 +7,8 @@ struct Cost: Sendable {
   var wall: Double?
   /// Of processors, in this process and on the database's side of the connection; nil where it cannot be known.
   var cpu: Double?
+  /// The part of it that this process took; nil where nothing else took part.
+  var program: Double?
 
   /// Measures work that this process and the server process of a connection do.
   ///
@@ -22,7 +24,7 @@ struct Cost: Sendable {
     let wall = (ContinuousClock.now - start) / Duration.seconds(1)
     let process = cpuTime(CLOCK_PROCESS_CPUTIME_ID) - processStart
     let cpu = serverStart.flatMap { start in serverCPU(server).map { process + $0 - start } }
-    return Cost(wall: wall, cpu: cpu)
+    return Cost(wall: wall, cpu: cpu, program: process)
   }
 
   /// Measures work that the calling thread does, by its CPU time alone.
@@ -37,7 +39,7 @@ struct Cost: Sendable {
     func sum(_ part: KeyPath<Cost, Double?>) -> Double? {
       left[keyPath: part].flatMap { value in right[keyPath: part].map { value + $0 } }
     }
-    return Cost(wall: sum(\.wall), cpu: sum(\.cpu))
+    return Cost(wall: sum(\.wall), cpu: sum(\.cpu), program: sum(\.program))
   }
 
   private static func cpuTime(_ clock: clockid_t) -> Double {
