@@ -173,7 +173,8 @@ struct ForwardCommandTests {
     #expect(delivery["last_status"] as? Int == 500)
     #expect(delivery["last_error"] as? String == "the target answered 500")
     let next = try #require((delivery["next_attempt_at"] as? String).flatMap { Instant($0) })
-    #expect(next >= before.adding(seconds: 4) && next <= after.adding(seconds: 6))
+    // The moments on either side are cut to whole seconds.
+    #expect(next >= before.adding(seconds: 4) && next <= after.adding(seconds: 7))
     try await connection.execute("update forward.delivery set due_at = now() + interval '1 hour'")
     #expect(try await forward() == counts(waiting: 1))
     #expect(receiver.requests.count == 1)
@@ -415,7 +416,7 @@ struct ForwardCommandTests {
     let receiver = HTTPReceiver()
     try await configure(receiver, settings: #"max_age: "4000d", from: "2020-01-01T00:00:00Z","#)
     var dice = Dice(state: 7)
-    let lines = (1...400).flatMap { course(of: $0, &dice) }
+    let lines = (1...250).flatMap { course(of: $0, &dice) }
     try await ingest(lines.shuffled(using: &dice).joined(separator: "\n"))
     // Sent before anything is measured: nothing of the ledger is there to be read.
     #expect(try await forward()["delivered"] == receiver.requests.count)
@@ -459,7 +460,7 @@ struct ForwardCommandTests {
       #expect(announced[transaction] == words[charge], "\(transaction)")
     }
     #expect(seen == Set(words.keys))
-    #expect(charges.count > 800)
+    #expect(charges.count > 400)
   }
 }
 
