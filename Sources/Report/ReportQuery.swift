@@ -117,8 +117,8 @@ public struct ReportQuery: Sendable {
       let name = column.quoted
       switch column.role {
       case .dimension: return column.name == "day" ? "bucket as day" : name
-      case .flow: return "sum(\(name)) as \(name)"
-      case .whole: return "case when bool_and(\(name) is not null) then sum(\(name)) end as \(name)"
+      case .flow: return "\(sum("sum(\(name))", column)) as \(name)"
+      case .whole: return "case when bool_and(\(name) is not null) then \(sum("sum(\(name))", column)) end as \(name)"
       case .stock, .distinct, .count, .rate:
         return "coalesce(sum(\(name)) filter (where day = last_day), 0) as \(name)"
       case .opening: return "coalesce(sum(\(name)) filter (where day = first_day), 0) as \(name)"
@@ -147,12 +147,17 @@ public struct ReportQuery: Sendable {
           select *, \(bucket) as bucket
           from report."\(shape.name)"\(filter)
         ) as bucketed
-        cross join measure.latest as latest
+        cross join (select as_of, zone from measure.latest) as latest
       ) as spanned
       group by \(keys.joined(separator: ", "))
       order by \(keys.joined(separator: ", "))
       """
     return (columns, sql, parameters)
+  }
+
+  /// A sum without zeros behind its last digit.
+  private func sum(_ expression: String, _ column: ReportShape.Column) -> String {
+    column.type == "numeric" ? "trim_scale(\(expression))" : expression
   }
 
   /// The dimensions that the answer keeps: those asked for, and those without which amounts must not be added.

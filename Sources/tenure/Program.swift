@@ -79,6 +79,10 @@ enum Program {
     case ended
   }
 
+  /// How long after the first signal a command may take to return before the process ends without it. What its
+  /// connections have open is rolled back then, and the program's own server is stopped by its keeper.
+  private static let patience = DispatchTimeInterval.seconds(3)
+
   /// Runs `body` so that TERM and INT end it: the first one in order, the second one at once.
   private static func interruptibly(
     _ interruption: Interruption, log: Log, _ body: @escaping @Sendable () async throws -> ExitCode
@@ -104,7 +108,15 @@ enum Program {
         if !isFirst { _exit(ExitCode.failed.rawValue) }
         log.info("ending, as a signal asked; a second one ends at once")
         task.cancel()
-        if interruption == .stopsStatements { stopStatements() }
+        if interruption == .stopsStatements {
+          stopStatements()
+          // Work that waits for something else than the database, such as more input, cannot be woken.
+          queue.asyncAfter(deadline: .now() + patience) {
+            if state.withLock({ $0 == .ended }) { return }
+            log.error("failed", ["error": "interrupted by a signal; nothing is half done"])
+            _exit(ExitCode.failed.rawValue)
+          }
+        }
       }
       source.resume()
       return source

@@ -120,11 +120,11 @@ import Vocabulary
   @Test("a check that finds rows rolls the run back and names them", arguments: spoilers)
   func failingCheck(spoiler: (check: String, sql: String)) async throws {
     let (database, connection, facts) = try await prepared()
-    try await facts.renewals(chain: 3, first: start, count: 2)
-    _ = try await measure(database, asOf: day(45))
+    try await facts.renewals(chain: 3, first: start, count: 5)
+    _ = try await measure(database, asOf: day(135))
     try await connection.execute(spoiler.sql)
-    try await facts.renewals(chain: 3, first: start, count: 1, from: 2)
-    let error = await #expect(throws: MeasureError.self) { try await measure(database, asOf: day(61)) }
+    try await facts.renewals(chain: 3, first: start, count: 1, from: 5)
+    let error = await #expect(throws: MeasureError.self) { try await measure(database, asOf: day(151)) }
     guard case .checksFailed(let checks) = error else {
       Issue.record("another error: \(String(describing: error))")
       return
@@ -135,7 +135,7 @@ import Vocabulary
       select
         (select count(*) from ledger.unsettled) as unsettled,
         (select count(*) from measure.run where outcome = 'failed' and error is not null) as failed,
-        (select count(*) from ledger.entry where at >= '2020-02-15') as entries
+        (select count(*) from ledger.entry where at >= '2020-05-20') as entries
       """)[0]
     #expect(try state.int("unsettled") == 1)
     #expect(try state.int("failed") == 1)

@@ -172,6 +172,25 @@ struct CommandLineTests {
     #expect(outcome.output.isEmpty)
   }
 
+  @Test("a signal to end is heard while the program waits for input")
+  func interruptedInput() async throws {
+    let database = try await TestDatabase.clone()
+    let folder = try TestFolder()
+    try #require(mkfifo(folder.file("input"), 0o600) == 0)
+    let program = try TestProgram(
+      ["ingest", "--source", "tenure", "--app", "video", folder.file("input")],
+      environment: ["DATABASE_URL": database.connectionString])
+    // Returns when the program has opened the other end; nothing is ever written.
+    let writer = await withCheckedContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(returning: open(folder.file("input"), O_WRONLY | O_CLOEXEC)) }
+    }
+    defer { close(writer) }
+    program.send(SIGTERM)
+    let outcome = await program.ended()
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("interrupted by a signal"))
+  }
+
   @Test("a reader who stops reading is no failure")
   func closedOutput() async throws {
     let database = try await TestDatabase.clone()

@@ -28,6 +28,9 @@ public final class TestDatabase: Sendable {
   /// Makes a database in which nothing has been made yet.
   public static func empty() async throws -> TestDatabase { try await make(template: "template1") }
 
+  /// How another login connects to it.
+  public func connectionString(user: String) -> String { connectionString + " user=\(user)" }
+
   /// Connects to it.
   public func connect() async throws -> Connection { try await Connection.open(connectionString) }
 

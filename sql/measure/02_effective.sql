@@ -56,9 +56,9 @@ numbered as (
     from (
         select
             *,
-            lag(revoked_at is not null, 1, false) over (
+            (revoked_at is not null) <> lag(revoked_at is not null, 1, false) over (
                 partition by subscription_key, transaction_id order by signed_at
-            ) is distinct from (revoked_at is not null) as is_turn
+            ) as is_turn
         from spoken
     ) as turns
 ),

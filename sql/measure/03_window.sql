@@ -10,15 +10,23 @@ with touched as (
     from effective
     inner join ledger.period as stored using (subscription_key, transaction_id)
     union all
-    -- A status speaks about the last period bought by then, or the last that had ended (or was about to).
+    -- A status speaks about the last period bought by then, or the last that had ended (or was about to). The earliest
+    -- of a chain's statuses speaks about the earliest period.
     select
-        unsettled.subscription_key,
-        least(unsettled.at, bought.purchased_at, ended.purchased_at)
-    from unsettled
+        said.subscription_key,
+        least(said.at, bought.purchased_at, ended.purchased_at)
+    from (
+        select
+            subscription_key,
+            min(at) as at
+        from unsettled
+        where transaction_id is null
+        group by subscription_key
+    ) as said
     left join lateral (
         select purchased_at
         from ledger.period
-        where subscription_key = unsettled.subscription_key and purchased_at <= unsettled.at
+        where subscription_key = said.subscription_key and purchased_at <= said.at
         order by purchased_at desc
         limit 1
     ) as bought on true
@@ -26,13 +34,12 @@ with touched as (
         select purchased_at
         from ledger.period
         where
-            subscription_key = unsettled.subscription_key
-            and purchased_at <= unsettled.at
-            and expires_at <= unsettled.at + interval '24 hours'
+            subscription_key = said.subscription_key
+            and purchased_at <= said.at
+            and expires_at <= said.at + interval '24 hours'
         order by purchased_at desc
         limit 1
     ) as ended on true
-    where unsettled.transaction_id is null
     union all
     select subscription_key, purchased_at
     from ledger.period

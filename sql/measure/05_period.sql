@@ -1,6 +1,7 @@
 -- Derives each period's course as of the run's moment: how it ended, how it began, what kind of charge it was, and what
 -- is carried on to the next. All windows are one: a chain's periods of one class in the order they were bought. Where a
--- step ends with "offset 0", what it found is computed once, not anew wherever a later step mentions it.
+-- step ends with "offset 0", what it found is computed once, not anew wherever a later step mentions it; the order named
+-- with it is the one that the rows have already, and keeps them from being sorted again.
 create temp table period on commit drop as
 with worded as (
     select
@@ -101,6 +102,7 @@ withdrawn as (
                     )
         end as withdrawn_at
     from bounded
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -119,7 +121,7 @@ fated as (
             when is_failed and next_at is null and grace_expires_at >= as_of then 'in_grace'
             when is_failed then 'failed'
             when not auto_renew or expiration_reason is not null then 'ended'
-            when next_at < expires_at + wait_for_word and next_reason is distinct from 'purchase' then 'continued'
+            when next_at < expires_at + wait_for_word and coalesce(next_reason, 'renewal') <> 'purchase' then 'continued'
             -- A renewal after a gap without word shows that a charge had failed.
             when next_at is not null and next_reason = 'renewal' then 'failed'
             when next_at is not null then 'ended'
@@ -127,6 +129,7 @@ fated as (
             else 'ended'
         end as fate
     from withdrawn
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -142,6 +145,7 @@ lost as (
         -- Retry lasts until the store says expired, at most 60 days.
         case when fate = 'failed' then least(expired_said_at, expires_at + interval '60 days') end as retry_closes_at
     from fated
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -196,6 +200,7 @@ ended as (
                     )
         end as ends_off
     from lost
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -288,7 +293,7 @@ begun as (
             when class = 'family' then case when is_continuing then 'family_continued' else 'family_granted' end
             when is_trial then case when is_continuing then 'trial_continued' else 'trial_started' end
             when is_continuing and previous_is_trial then 'trial_converted'
-            when is_continuing and product_id is distinct from previous_product_id then 'product_changed'
+            when is_continuing and (product_id is distinct from previous_product_id) then 'product_changed'
             when is_continuing then 'renewed'
             when previous_fate is null then 'new'
             when previous_is_trial and previous_is_suspended then 'trial_converted'
@@ -312,16 +317,20 @@ begun as (
                         when offer = 'win_back' then 'win_back'
                         else 'reactivation'
                     end
-            when product_id is distinct from previous_product_id then 'product_change'
+            when (product_id is distinct from previous_product_id) then 'product_change'
             when previous_is_recovered_in_grace then 'billing_recovery'
             else 'renewal'
         end as charge,
         is_continuing and not previous_is_trial as follows_paid_time,
         class = 'own' and not is_trial as is_paid_time,
-        (product_id, country, offer)
-        is distinct from (previous_product_id, previous_country, previous_offer) as is_elsewhere,
+        (
+            product_id is distinct from previous_product_id
+            or country is distinct from previous_country
+            or offer is distinct from previous_offer
+        ) as is_elsewhere,
         coalesce(previous_counts and not (counts and is_unbroken), false) as ends_stretch
     from opened
+    order by subscription_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -443,7 +452,7 @@ select
         when bare.purchased_at <= coalesce(before.lost_at, 'infinity') and before.is_trial then 'trial_conversion'
         when before.paid_number = 0 then 'initial'
         when bare.purchased_at <= coalesce(before.lost_at, 'infinity') or before.fate = 'paused'
-            then case when bare.product_id is distinct from before.product_id then 'product_change' else 'renewal' end
+            then case when (bare.product_id is distinct from before.product_id) then 'product_change' else 'renewal' end
         when before.fate <> 'withdrawn' and (before.is_suspended or bare.reason = 'renewal') then 'billing_recovery'
         when bare.offer = 'win_back' then 'win_back'
         else 'reactivation'

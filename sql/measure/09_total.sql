@@ -95,7 +95,7 @@ directed as (
                         when level > from_level then 'downgrade'
                         else 'crossgrade'
                     end
-            when price_currency is distinct from from_currency then 'crossgrade'
+            when (price_currency is distinct from from_currency) then 'crossgrade'
             when mrr > from_mrr then 'upgrade'
             when mrr < from_mrr then 'downgrade'
             else 'crossgrade'

@@ -21,3 +21,6 @@ grant select, insert, update, delete on all tables in schema ingest, fact, ledge
 to tenure_writer;
 grant execute on function ingest.add_payload_month(timestamptz) to tenure_writer;
 grant usage on sequence forward.claim_number to tenure_writer;
+-- The program looks whether the database is of its version.
+grant usage on schema tenure to tenure_writer;
+grant select on all tables in schema tenure to tenure_writer;

@@ -1,6 +1,7 @@
 -- The views that people and dashboards read. A comment on a column begins with what may be done with it: a Dimension
 -- groups; a Flow is summed; a Stock is read at the last day, an Opening at the first; a Rate and a Count of distinct
 -- things are not added; a Detail belongs to its row.
+grant usage on schema report to tenure_reader, tenure_support, tenure_writer;
 comment on schema report is 'Reports: one view each, every column explained';
 
 -- The last finished run: the moment and the settings that reports show.
@@ -17,3 +18,4 @@ where run.outcome = 'done'
 order by run.run_id desc
 limit 1;
 comment on view measure.latest is 'The last finished run: its as-of moment, its reporting zone and its last reporting day';
+grant select on measure.latest to tenure_writer;

@@ -66,3 +66,4 @@ left join lateral (
         and total.day between date_trunc('month', days.day)::date and days.day::date
 ) as since on true;
 comment on view measure.daily_closing is 'Stocks at the end of every day, one row per day, product, country and offer';
+grant select on measure.daily_closing to tenure_writer;

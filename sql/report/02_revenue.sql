@@ -72,3 +72,5 @@ comment on column report.revenue.net_converted is
 comment on column report.revenue.converted_to is 'Detail: the reporting currency';
 comment on column report.revenue.unconverted_charges is 'Flow: charges without a rate';
 comment on column report.revenue.is_complete is 'Detail: false for the running day';
+
+grant select on report.revenue to tenure_reader, tenure_support, tenure_writer;

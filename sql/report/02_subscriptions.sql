@@ -143,3 +143,5 @@ comment on column report.subscriptions.is_family_shared is 'Dimension: whether a
 comment on column report.subscriptions.mrr is
 'Detail: monthly recurring revenue of the running period in its currency; null unless active';
 comment on column report.subscriptions.currency is 'Detail: the currency of mrr';
+
+grant select on report.subscriptions to tenure_support, tenure_writer;

@@ -72,3 +72,5 @@ comment on column report.active_subscribers.active_subscribers is
 'Distinct: subscribers with at least one active chain at the end of the day; not to be added over days or apps';
 comment on column report.active_subscribers.active_subscriptions is 'Stock: their active chains';
 comment on column report.active_subscribers.is_complete is 'Detail: false for the running day';
+
+grant select on report.active_subscribers to tenure_reader, tenure_support, tenure_writer;

@@ -45,3 +45,5 @@ comment on column report.active_subscriptions.paused is 'Stock: paused chains';
 comment on column report.active_subscriptions.family_shared is
 'Stock: chains with access through Family Sharing; not part of active_subscriptions';
 comment on column report.active_subscriptions.is_complete is 'Detail: false for the running day';
+
+grant select on report.active_subscriptions to tenure_reader, tenure_support, tenure_writer;

@@ -178,3 +178,5 @@ comment on column report.churn.churned_refunded is 'Flow: churns, a refund ended
 comment on column report.churn.churned_other is 'Flow: churns, for another reason of the store';
 comment on column report.churn.churned_unconfirmed is 'Flow: churns, the period ended and no word came';
 comment on column report.churn.is_complete is 'Detail: false for a period that has not ended';
+
+grant select on report.churn to tenure_reader, tenure_support, tenure_writer;

@@ -42,3 +42,5 @@ comment on column report.deliveries.last_status is
 'Detail: HTTP status of the last answer; empty when the last request had none';
 comment on column report.deliveries.last_error is 'Detail: why the last request was no delivery, without secrets';
 comment on column report.deliveries.delivered_at is 'Detail: when the target took it';
+
+grant select on report.deliveries to tenure_support, tenure_writer;

@@ -41,3 +41,5 @@ comment on column report.events.product_id is 'Dimension: the product';
 comment on column report.events.country is 'Dimension: the storefront';
 comment on column report.events.amount is 'Detail: the money it moved, a refund negative; null when none or unknown';
 comment on column report.events.currency is 'Dimension: the currency of amount';
+
+grant select on report.events to tenure_support, tenure_writer;

@@ -78,3 +78,5 @@ comment on column report.movements.downgraded is 'Flow: changes to a lower produ
 comment on column report.movements.crossgraded is
 'Flow: changes to a product of the same level, or of unknown direction';
 comment on column report.movements.is_complete is 'Detail: false for the running day';
+
+grant select on report.movements to tenure_reader, tenure_support, tenure_writer;

@@ -23,3 +23,5 @@ comment on column report.products.period is 'Detail: its length as an ISO 8601 d
 comment on column report.products.level is 'Detail: its rank within the group, 1 the highest; null without a catalogue';
 comment on column report.products."group" is 'Detail: the subscription group''s name, else its id';
 comment on column report.products.name is 'Detail: its name in the catalogue';
+
+grant select on report.products to tenure_reader, tenure_support, tenure_writer;

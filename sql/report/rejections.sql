@@ -24,3 +24,5 @@ comment on column report.rejections.received_at is 'Detail: when it came';
 comment on column report.rejections.reason is 'Dimension: why it was refused';
 comment on column report.rejections.place is 'Detail: file and line, -:line for standard input, or http';
 comment on column report.rejections.excerpt is 'Detail: enough to find it again, without secrets';
+
+grant select on report.rejections to tenure_reader, tenure_support, tenure_writer;

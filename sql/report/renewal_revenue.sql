@@ -38,3 +38,5 @@ comment on column report.renewal_revenue.net_converted is
 comment on column report.renewal_revenue.converted_to is 'Detail: the reporting currency';
 comment on column report.renewal_revenue.unconverted_charges is 'Flow: charges without a rate';
 comment on column report.renewal_revenue.is_complete is 'Detail: false for the running day';
+
+grant select on report.renewal_revenue to tenure_reader, tenure_support, tenure_writer;

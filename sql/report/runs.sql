@@ -31,3 +31,5 @@ comment on column report.runs.settled is 'Detail: subscriptions settled';
 comment on column report.runs.entries is 'Detail: entries posted';
 comment on column report.runs.seconds is 'Detail: how long it took';
 comment on column report.runs.outcome is 'Dimension: done, failed, or unfinished when it runs or was killed';
+
+grant select on report.runs to tenure_reader, tenure_support, tenure_writer;

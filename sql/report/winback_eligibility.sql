@@ -120,3 +120,5 @@ comment on column report.winback_eligibility.churned_on is
 comment on column report.winback_eligibility.paid_months is 'Detail: months of paid access';
 comment on column report.winback_eligibility.months_since is 'Detail: whole calendar months since access ended';
 comment on column report.winback_eligibility.last_used_at is 'Detail: end of the last use of the same offer';
+
+grant select on report.winback_eligibility to tenure_support, tenure_writer;
