@@ -266,7 +266,7 @@ fated as (
             when is_failed and purchased_at <= grace_expires_at then 'continued'
             when is_failed then 'failed'
             when not auto_renew or expiration_reason is not null then 'ended'
-            when purchased_at < expires_at + make_interval(secs => $4) and reason is distinct from 'purchase'
+            when purchased_at < expires_at + make_interval(secs => $4) and coalesce(reason, 'renewal') <> 'purchase'
                 then 'continued'
             -- A renewal after a gap without word shows that a charge had failed.
             when reason = 'renewal' then 'failed'
