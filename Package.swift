@@ -47,6 +47,12 @@ let package = Package(
       name: "tenure", dependencies: ["Ingest", "Measure", "Report", "Forward", "Vocabulary", "Postgres", "SQL"],
       swiftSettings: strict),
 
+    // Measures speed against limits taken in the same run. Nothing depends on it but the test that keeps it alive.
+    .executableTarget(
+      name: "tenure-bench",
+      dependencies: ["Ingest", "Measure", "Signatures", "Vocabulary", "Postgres", "SQL", "TestSupport"],
+      swiftSettings: strict),
+
     // Tests.
     .target(
       name: "TestSupport",
@@ -65,6 +71,6 @@ let package = Package(
     .testTarget(name: "ReportTests", dependencies: ["Report", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "ForwardTests", dependencies: ["Forward", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
-    .testTarget(name: "PipelineTests", dependencies: ["tenure", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"], swiftSettings: strict),
   ]
 )

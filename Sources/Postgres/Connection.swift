@@ -155,6 +155,18 @@ public actor Connection {
     // Signature, flags and the length of the header extension: the file header of binary COPY.
     let header: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [0, 0, 0, 0] + [0, 0, 0, 0]
     let trailer: [UInt8] = [0xFF, 0xFF]
+    var parts = [header, rows.bytes, trailer][...]
+    return try copyIn(sql) { parts.popFirst() }
+  }
+
+  /// Runs a `COPY … FROM STDIN` with data in the form that the statement names, taken piece by piece until there is none:
+  /// memory does not grow with it. It is how to bring back what ``copyOut(_:_:)`` handed over.
+  ///
+  /// An error thrown by `next` stops the COPY, of which nothing is stored then, and is thrown on.
+  ///
+  /// - Returns: the number of rows stored.
+  @discardableResult
+  public func copyIn(_ sql: String, _ next: () throws -> [UInt8]?) throws -> Int {
     let context = PostgresError.excerpt(of: sql)
     let pointer = try connected(context)
     let start = QueryResult(PQexec(pointer, sql))
@@ -163,7 +175,13 @@ public actor Connection {
       abandon(pointer)
       throw PostgresError(message: "this is no COPY … FROM STDIN", context: context)
     }
-    for part in [header, rows.bytes, trailer] {
+    func piece() throws -> [UInt8]? {
+      do { return try next() } catch {
+        abandon(pointer)
+        throw error
+      }
+    }
+    while let part = try piece() {
       try part.withUnsafeBytes { raw in
         var offset = 0
         while offset < raw.count {

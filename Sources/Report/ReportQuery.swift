@@ -141,8 +141,8 @@ public struct ReportQuery: Sendable {
           bucketed.*,
           latest.as_of,
           (bucket + interval '\(span.length)') at time zone latest.zone as bucket_ends_at,
-          max(day) over (partition by bucket) as last_day,
-          min(day) over (partition by bucket) as first_day
+          max(bucketed.day) over (partition by bucket) as last_day,
+          min(bucketed.day) over (partition by bucket) as first_day
         from (
           select *, \(bucket) as bucket
           from report."\(shape.name)"\(filter)

@@ -169,6 +169,26 @@ struct ConnectionTests {
     #expect(try await connection.query("select 1 as one")[0].int("one") == 1)
   }
 
+  @Test("COPY takes back piece by piece what it handed over, and can be stopped by its source")
+  func copyInPieces() async throws {
+    let connection = try await TestDatabase.empty().connect()
+    try await connection.execute(
+      "create table thing as select n, 'line ' || n as text from generate_series(1, 1000) n; create table other (like thing)"
+    )
+    let rows = try await connection.transaction { connection in
+      var pieces: [[UInt8]] = []
+      try connection.copyOut("copy thing to stdout (format binary)") { pieces.append(Array($0)) }
+      var left = pieces[...]
+      return try connection.copyIn("copy other from stdin (format binary)") { left.popFirst() }
+    }
+    #expect(rows == 1000)
+    #expect(try await connection.query("select from (table thing except table other) as different").isEmpty)
+    await #expect(throws: Stop.self) {
+      try await connection.copyIn("copy other from stdin") { throw Stop() }
+    }
+    #expect(try await connection.query("select count(*) as rows from other")[0].int("rows") == 1000)
+  }
+
   @Test("COPY through a plain statement is refused and leaves the connection usable")
   func misplacedCopy() async throws {
     let connection = try await TestDatabase.empty().connect()

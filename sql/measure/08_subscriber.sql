@@ -90,16 +90,12 @@ inner join fact.chain as chain using (subscription_key);
 -- Subscribers whose active time may have changed: of chains with new moves, and of chains that changed hands.
 create temp table moved_subscriber on commit drop as
 with moved_chain as (
-    select distinct subscription_key
+    select subscription_key
     from posting
     where active <> 0
-),
-
-changed as (
-    select
-        coalesce(owner.subscription_key, stored.subscription_key) as subscription_key,
-        owner.subscriber_key as new_key,
-        stored.subscriber_key as old_key
+    union
+    -- A change of hands concerns everyone who holds or held the chain: where one begins the one before ends.
+    select subscription_key
     from owner
     full join (
         select identity.*
@@ -107,19 +103,19 @@ changed as (
         inner join settling using (subscription_key)
     ) as stored using (subscription_key, starts_at)
     where owner.subscriber_key is distinct from stored.subscriber_key
+    union
+    select subscription_key
+    from settling
+    where (select is_rebuild from this_run)
 )
 
 select owner.subscriber_key
 from owner
 inner join moved_chain using (subscription_key)
 union
-select new_key
-from changed
-where new_key is not null
-union
-select old_key
-from changed
-where old_key is not null;
+select identity.subscriber_key
+from ledger.identity as identity
+inner join moved_chain using (subscription_key);
 
 delete from ledger.identity
 using settling

@@ -328,6 +328,28 @@ on conflict (app_id, environment, store, product_id, country, offer, day) do upd
     paused = total.paused + excluded.paused,
     family = total.family + excluded.family;
 
+-- A row in which nothing is left is none: another book, or a fact that was corrected, has moved it elsewhere.
+delete from measure.daily_movement as total
+using daily_movement_difference as changed
+where
+    total.app_id = changed.app_id
+    and total.environment = changed.environment
+    and total.store = changed.store
+    and total.product_id = changed.product_id
+    and total.country = changed.country
+    and total.offer = changed.offer
+    and total.day = changed.day
+    and (
+        total.new, total.trial_converted, total.reactivated, total.won_back, total.recovered, total.refund_reversed,
+        total.resumed, total.moved_in, total.churned_voluntary, total.churned_billing, total.churned_price_increase,
+        total.churned_product_unavailable, total.churned_refunded, total.churned_other, total.churned_unconfirmed,
+        total.suspended, total.pauses, total.moved_out, total.renewed, total.upgraded, total.downgraded,
+        total.crossgraded, total.active, total.trial, total.grace, total.retry, total.set_to_cancel, total.paused,
+        total.family
+    ) = (
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+    );
+
 -- Closings of the months that changed, and of all later ones that are stored.
 create temp table monthly_difference on commit drop as
 select
@@ -636,3 +658,10 @@ order by app_id, environment, day
 on conflict (app_id, environment, day) do update set
     active = total.active + excluded.active;
 
+delete from measure.daily_subscriber as total
+using daily_subscriber_difference as changed
+where
+    total.app_id = changed.app_id
+    and total.environment = changed.environment
+    and total.day = changed.day
+    and total.active = 0;

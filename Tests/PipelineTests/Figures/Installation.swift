@@ -1,0 +1,207 @@
+import Foundation
+import Signatures
+import TestSupport
+import Testing
+
+/// The built program with a database and a configuration of its own: events in, `tenure report … --format json` out.
+struct Installation: Sendable {
+  private let database: TestDatabase
+  private let folder: TestFolder
+
+  /// The app `video`, and others by their keys.
+  init(reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", apps: [String] = []) async throws {
+    database = try await TestDatabase.clone()
+    folder = try TestFolder()
+    try folder.write(TestCertificateAuthority.shared.root.pem, to: "root.pem")
+    try configure(reporting: reporting, environments: environments, apps: apps)
+  }
+
+  /// An installation with a configuration that lies in the folder already.
+  init(database: TestDatabase, folder: TestFolder) {
+    self.database = database
+    self.folder = folder
+  }
+
+  /// An installation that has read the lives and measured once.
+  init(_ lives: [Life], asOf: String, reporting: String = "") async throws {
+    try await self.init(reporting: reporting)
+    try await ingest(lives)
+    try await measure(asOf: asOf)
+  }
+
+  /// Writes the configuration anew.
+  func configure(
+    reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", apps: [String] = []
+  ) throws {
+    let listed = "environments: [\(environments)]"
+    let sources = "sources: { app_store: { \(listed), roots: [\"root.pem\"] }, tenure: { \(listed) } }"
+    let all = ["{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, \(sources) }"]
+    let others = apps.map { "{ key: \"\($0)\", bundle_id: \"com.example.\($0)\", \(sources) }" }
+    try folder.write(
+      "{ reporting: { \(reporting) }, apps: [\((all + others).joined(separator: ", "))] }", to: "tenure.json")
+  }
+
+  /// Runs a command and returns what it printed.
+  @discardableResult
+  func run(_ words: [String], input: String? = nil, ends code: Int32 = 0) async throws -> String {
+    let outcome = try await TestProgram.run(
+      words + ["--config", folder.file("tenure.json")], input: input.map { Data($0.utf8) },
+      environment: ["DATABASE_URL": database.connectionString])
+    try #require(outcome.code == code, "\(words): \(outcome.errors)")
+    return outcome.output
+  }
+
+  @discardableResult
+  func ingest(_ lives: [Life]) async throws -> Summary {
+    try await ingest(lines: lives.flatMap(\.events))
+  }
+
+  @discardableResult
+  func ingest(lines: [String], source: String = "tenure", app: String? = nil, ends code: Int32 = 0) async throws
+    -> Summary
+  {
+    let output = try await run(
+      ["ingest", "--source", source, "--json"] + (app.map { ["--app", $0] } ?? []) + ["-"],
+      input: lines.joined(separator: "\n") + "\n", ends: code)
+    return try JSONDecoder().decode(Summary.self, from: Data(output.utf8))
+  }
+
+  /// What `tenure ingest --json` prints.
+  struct Summary: Decodable, Equatable {
+    var received = 0
+    var stored = 0
+    var duplicates = 0
+    var rejected = 0
+    var unrecognised = 0
+  }
+
+  /// Measures, and returns how many entries were posted.
+  @discardableResult
+  func measure(asOf: String, _ options: [String] = []) async throws -> Int {
+    struct Result: Decodable {
+      let entries: Int
+      let checks_failed: Failures
+      /// A count, or the checks by name.
+      enum Failures: Decodable, Equatable {
+        case count(Int)
+        case names([String])
+        init(from decoder: any Decoder) throws {
+          let container = try decoder.singleValueContainer()
+          if let count = try? container.decode(Int.self) {
+            self = .count(count)
+          } else {
+            self = .names((try? container.decode([String].self)) ?? ["unreadable"])
+          }
+        }
+        var isEmpty: Bool { self == .count(0) || self == .names([]) }
+      }
+    }
+    let output = try await run(["measure", "--as-of", Life.moment(asOf), "--json"] + options)
+    let result = try JSONDecoder().decode(Result.self, from: Data(output.utf8))
+    #expect(result.checks_failed.isEmpty, "\(output)")
+    return result.entries
+  }
+
+  /// Imports what `text` holds: `import("catalogue", …)`.
+  func `import`(_ what: String, _ text: String, _ options: [String] = []) async throws {
+    try await run([what, "import"] + options + ["-"], input: text)
+  }
+
+  /// The rows of a report.
+  func rows(_ report: String, _ options: [String] = []) async throws -> [[String: Cell]] {
+    let output = try await run(["report", report, "--format", "json"] + options)
+    return try JSONDecoder().decode([[String: Cell]].self, from: Data(output.utf8))
+  }
+
+  /// The rows of a report, each the named columns with spaces between them; `-` is null.
+  func lines(_ report: String, _ columns: String, _ options: [String] = []) async throws -> [String] {
+    let names = columns.split(separator: " ").map(String.init)
+    return try await rows(report, options).map { row in
+      try names.map { try #require(row[$0], "\(report) has no column \($0)").description }.joined(separator: " ")
+    }
+  }
+
+  /// The movements, day by day and row by row: the columns that are not 0. Dimensions beyond the day are named.
+  func movements(_ options: [String] = [], by dimensions: String = "app") async throws -> [String] {
+    let named = dimensions == "app" ? [] : dimensions.split(separator: ",").map(String.init)
+    return try await rows("movements", ["--group-by", dimensions] + options).compactMap { row in
+      let flows = Self.flows.filter { row[$0] != 0 }.map { row[$0] == 1 ? $0 : "\($0) \(row[$0, default: .null])" }
+      guard !flows.isEmpty else { return nil }
+      return ((["day"] + named).map { "\(row[$0, default: .null])" } + flows).joined(separator: " ")
+    }
+  }
+
+  private static let flows = [
+    "new", "trial_converted", "reactivated", "won_back", "recovered", "refund_reversed", "resumed", "moved_in",
+    "churned_voluntary", "churned_billing", "churned_price_increase", "churned_product_unavailable",
+    "churned_refunded", "churned_other", "churned_unconfirmed", "suspended", "paused", "moved_out", "renewed",
+    "upgraded", "downgraded", "crossgraded",
+  ]
+
+  /// The stocks at the end of a day that are not 0.
+  func stocks(_ day: String, _ options: [String] = []) async throws -> String {
+    let rows = try await rows(
+      "active_subscriptions", ["--group-by", "app", "--from", day, "--to", day] + options)
+    return rows.map { row in
+      [
+        "active_subscriptions", "active_trials", "in_grace", "in_billing_retry", "set_to_cancel", "paused",
+        "family_shared",
+      ].filter { row[$0] != 0 }.map { "\($0) \(row[$0, default: .null])" }.joined(separator: " ")
+    }.joined(separator: "; ")
+  }
+
+  /// Revenue: day, kind, charges, gross, refunds and currency of each row.
+  func revenue(_ options: [String] = []) async throws -> [String] {
+    try await lines("revenue", "day kind charges gross refunds currency", ["--group-by", "kind"] + options)
+  }
+}
+
+/// A value of a report's row, compared exactly.
+enum Cell: Decodable, Equatable, CustomStringConvertible, Sendable {
+  case null
+  case bool(Bool)
+  case number(Decimal)
+  case text(String)
+  case list([Cell])
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let value = try? container.decode(Bool.self) {
+      self = .bool(value)
+    } else if let value = try? container.decode(Decimal.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(String.self) {
+      self = .text(value)
+    } else {
+      self = .list(try container.decode([Cell].self))
+    }
+  }
+
+  var description: String {
+    switch self {
+    case .null: "-"
+    case .bool(let value): "\(value)"
+    case .number(let value): "\(value)"
+    case .text(let value): value
+    case .list(let values): "[\(values.map(\.description).joined(separator: ","))]"
+    }
+  }
+}
+
+extension Cell: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral,
+  ExpressibleByNilLiteral, ExpressibleByBooleanLiteral
+{
+  init(integerLiteral value: Int) { self = .number(Decimal(value)) }
+  // By its text: the shortest that reads back as this number is what the test says.
+  init(floatLiteral value: Double) { self = Decimal(string: "\(value)").map(Cell.number) ?? .null }
+  init(stringLiteral value: String) { self = .text(value) }
+  init(nilLiteral: ()) { self = .null }
+  init(booleanLiteral value: Bool) { self = .bool(value) }
+}
+
+/// Expects two values to be the same and shows both where they are not.
+func expect<Value: Equatable>(_ found: Value, is expected: Value, at location: SourceLocation = #_sourceLocation) {
+  #expect(found == expected, sourceLocation: location)
+}

@@ -1,0 +1,263 @@
+import Testing
+
+@Suite("Figures: movements and kinds of charges", .fewAtOnce)
+struct MovementTests {
+  private let plain = Life("a").buys("2025-02-01", until: "2025-03-01")
+  private static let free: [String: any Sendable] = ["type": "promotional", "id": "gift", "discount": "free_trial"]
+
+  @Test("a trial is not active; its first charge converts it")
+  func trialConverted() async throws {
+    let life = Life("a").tries("2025-02-01", until: "2025-02-08")
+      .renews(until: "2025-03-08", without: ["offer"], with: ["price": 10])
+    let program = try await Installation([life], asOf: "2025-02-10")
+    try await expect(program.stocks("2025-02-07"), is: "active_trials 1")
+    try await expect(program.stocks("2025-02-08"), is: "active_subscriptions 1")
+    try await expect(program.movements(), is: ["2025-02-08 trial_converted"])
+    try await expect(program.revenue(), is: ["2025-02-08 trial_conversion 1 10 0 USD"])
+    #expect(try await program.rows("renewal_revenue").isEmpty)
+  }
+
+  @Test("a trial that ends unpaid is no churn, and the first charge ever is new and initial")
+  func trialLost() async throws {
+    let lost = Life("a").tries("2025-02-01", until: "2025-02-08").says("2025-02-05", autoRenew: false)
+    let program = try await Installation([lost], asOf: "2025-02-10")
+    #expect(try await program.movements().isEmpty)
+    try await expect(program.stocks("2025-02-08"), is: "")
+    try await expect(program.lines("subscriptions", "status first_paid_at churned_on"), is: ["expired - -"])
+    try await program.ingest([lost.buys("2025-02-20", until: "2025-03-20")])
+    try await program.measure(asOf: "2025-02-22")
+    try await expect(program.movements(), is: ["2025-02-20 new"])
+    try await expect(program.revenue(), is: ["2025-02-20 initial 1 10 0 USD"])
+  }
+
+  @Test("a trial whose charge failed is in retry; recovered, it is converted")
+  func trialRecovered() async throws {
+    let life = Life("a").tries("2025-02-01", until: "2025-02-08").says("2025-02-08 00:01", retry: true)
+      .renews("2025-02-12", until: "2025-03-12", without: ["offer"], with: ["price": 10])
+    let program = try await Installation([life], asOf: "2025-02-14")
+    try await expect(program.stocks("2025-02-10"), is: "in_billing_retry 1")
+    try await expect(program.movements(), is: ["2025-02-12 trial_converted"])
+    try await expect(program.revenue(), is: ["2025-02-12 trial_conversion 1 10 0 USD"])
+  }
+
+  @Test("a trial in grace is a trial")
+  func trialInGrace() async throws {
+    let life = Life("a").tries("2025-02-01", until: "2025-02-08")
+      .says("2025-02-08 00:01", retry: true, grace: "2025-02-14")
+    let program = try await Installation([life], asOf: "2025-02-10")
+    try await expect(program.stocks("2025-02-09"), is: "active_trials 1")
+    try await expect(program.lines("subscriptions", "status mrr"), is: ["trial -"])
+  }
+
+  @Test("free periods that follow each other are one trial; a price of 0 with an offer is free, without one a charge")
+  func freePeriods() async throws {
+    let life = Life("a").tries("2025-02-01", until: "2025-02-08").renews(until: "2025-02-15")
+      .renews(until: "2025-03-15", without: ["offer"], with: ["price": 0])
+    let program = try await Installation([life], asOf: "2025-02-17")
+    try await expect(program.stocks("2025-02-14"), is: "active_trials 1")
+    try await expect(program.movements(), is: ["2025-02-15 trial_converted"])
+    try await expect(program.revenue(), is: ["2025-02-15 trial_conversion 1 0 0 USD"])
+  }
+
+  @Test("a discount that is a free trial is free whatever its offer says of the price")
+  func freeWhateverThePrice() async throws {
+    let life = Life("a").buys(
+      "2025-02-01", until: "2025-03-01", price: nil, offer: ["type": "code", "discount": "free_trial"])
+    let program = try await Installation([life], asOf: "2025-02-03")
+    try await expect(program.stocks("2025-02-02"), is: "active_trials 1")
+    #expect(try await program.rows("revenue").isEmpty)
+  }
+
+  @Test("a free period after a paid one keeps the chain active with MRR 0, and the charge after it is a renewal")
+  func freeAfterPaid() async throws {
+    let gift = plain.renews(until: "2025-04-01", with: ["price": 0, "offer": Self.free])
+    let program = try await Installation([gift], asOf: "2025-03-03")
+    try await expect(program.stocks("2025-03-02"), is: "active_subscriptions 1")
+    try await expect(program.lines("subscriptions", "status mrr currency"), is: ["active 0 USD"])
+    try await program.ingest([gift.renews(until: "2025-05-01", without: ["offer"], with: ["price": 10])])
+    try await program.measure(asOf: "2025-04-03")
+    try await expect(
+      program.movements(by: "offer"),
+      is: [
+        "2025-02-01 none new", "2025-03-01 none moved_out", "2025-03-01 promotional moved_in renewed",
+        "2025-04-01 none moved_in renewed", "2025-04-01 promotional moved_out",
+      ])
+    try await expect(program.revenue(), is: ["2025-02-01 initial 1 10 0 USD", "2025-04-01 renewal 1 10 0 USD"])
+  }
+
+  @Test("a free win-back offer begins a trial, and its first charge is a trial conversion")
+  func freeWinBack() async throws {
+    let life = plain.says("2025-02-20", autoRenew: false)
+      .buys(
+        "2025-05-01", until: "2025-06-01", price: 0,
+        offer: ["type": "win_back", "id": "back", "discount": "free_trial"]
+      )
+      .renews(until: "2025-07-01", without: ["offer"], with: ["price": 10])
+    let program = try await Installation([life], asOf: "2025-06-03")
+    try await expect(program.stocks("2025-05-15"), is: "active_trials 1")
+    try await expect(
+      program.movements(), is: ["2025-02-01 new", "2025-03-01 churned_voluntary", "2025-06-01 trial_converted"])
+    try await expect(
+      program.revenue(), is: ["2025-02-01 initial 1 10 0 USD", "2025-06-01 trial_conversion 1 10 0 USD"])
+  }
+
+  @Test("bought again after access was lost: win_back with such an offer, reactivation without")
+  func reactivation() async throws {
+    let off = plain.says("2025-02-20", autoRenew: false)
+    let other = Life("b").buys("2025-02-01", until: "2025-03-01").says("2025-02-20", autoRenew: false)
+    let lives = [
+      off.buys("2025-04-01", until: "2025-05-01"),
+      other.buys(
+        "2025-04-01", until: "2025-05-01", price: 5,
+        offer: ["type": "win_back", "id": "back", "discount": "pay_as_you_go"]),
+    ]
+    let program = try await Installation(lives, asOf: "2025-04-03")
+    try await expect(
+      program.movements(),
+      is: [
+        "2025-02-01 new 2", "2025-03-01 churned_voluntary 2", "2025-04-01 reactivated 2 won_back",
+      ])
+    try await expect(
+      program.revenue(["--from", "2025-04-01"]).sorted(),
+      is: [
+        "2025-04-01 reactivation 1 10 0 USD", "2025-04-01 win_back 1 5 0 USD",
+      ])
+    let sum = try await program.lines("movements", "opening closing", ["--group-by", "app", "--from", "2025-04-01"])
+    #expect(sum.first == "0 2")
+  }
+
+  @Test("access lost by a refund and bought again is a reactivation, even where the store says renewal")
+  func reactivationAfterRefund() async throws {
+    let life = plain.isRefunded("2025-02-10").renews("2025-03-01", until: "2025-04-01")
+    let program = try await Installation([life], asOf: "2025-03-03")
+    try await expect(
+      program.movements(), is: ["2025-02-01 new", "2025-02-10 churned_refunded", "2025-03-01 reactivated"])
+    try await expect(program.revenue(["--from", "2025-03-01"]), is: ["2025-03-01 reactivation 1 10 0 USD"])
+  }
+
+  @Test("history that begins late: a first known renewal is a renewal whose movement is new")
+  func lateHistory() async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-03-01", reason: "renewal")
+    let program = try await Installation([life], asOf: "2025-02-03")
+    try await expect(program.movements(), is: ["2025-02-01 new"])
+    try await expect(program.revenue(), is: ["2025-02-01 renewal 1 10 0 USD"])
+  }
+
+  /// A change of product at a renewal: what the catalogue says, what the prices were, and what it is.
+  struct Change: CustomTestStringConvertible {
+    var levels: (Int, Int)?
+    var prices: (Double?, Double?)
+    var currency = "USD"
+    let kind: String
+    var testDescription: String { "\(levels.map { "levels \($0)" } ?? "no levels"), \(prices) \(currency): \(kind)" }
+  }
+
+  @Test(
+    "the direction of a change goes by level, else by MRR; unknown, unlike or equal ones are crossgrades",
+    arguments: [
+      Change(levels: (2, 1), prices: (20, 10), kind: "upgrade"),
+      Change(levels: (1, 2), prices: (10, 20), kind: "downgrade"),
+      Change(levels: (1, 1), prices: (10, 20), kind: "crossgrade"), Change(prices: (10, 20), kind: "upgrade"),
+      Change(prices: (20, 10), kind: "downgrade"), Change(prices: (10, 10), kind: "crossgrade"),
+      Change(prices: (nil, 10), kind: "crossgrade"), Change(prices: (10, nil), kind: "crossgrade"),
+      Change(prices: (10, 20), currency: "EUR", kind: "crossgrade"),
+    ])
+  func changeOfProduct(change: Change) async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-03-01", "one", price: change.prices.0)
+      .buys("2025-03-01", until: "2025-04-01", "two", price: change.prices.1, change.currency, reason: "renewal")
+    let program = try await Installation()
+    if let levels = change.levels {
+      try await program.import(
+        "catalogue", "product_id,group_id,level,period\none,g,\(levels.0),P1M\ntwo,g,\(levels.1),P1M\n",
+        ["--app", "video"])
+    }
+    try await program.ingest([life])
+    try await program.measure(asOf: "2025-03-03")
+    try await expect(
+      program.movements(["--from", "2025-03-01"], by: "product_id"),
+      is: ["2025-03-01 one moved_out", "2025-03-01 two moved_in \(change.kind)d"])
+    try await expect(program.lines("revenue", "day kind", ["--from", "2025-03-01"]), is: ["2025-03-01 \(change.kind)"])
+    #expect(try await program.rows("renewal_revenue").isEmpty)
+  }
+
+  @Test("an upgrade in the middle of a period replaces it at that moment")
+  func immediateUpgrade() async throws {
+    let life = plain.buys("2025-02-10", until: "2025-03-10", "premium", price: 20)
+    let program = try await Installation([life], asOf: "2025-03-03")
+    try await expect(
+      program.movements(by: "product_id"),
+      is: ["2025-02-01 monthly new", "2025-02-10 monthly moved_out", "2025-02-10 premium moved_in upgraded"])
+    try await expect(
+      program.lines("active_subscriptions", "day product_id active_subscriptions", ["--from", "2025-03-02"])
+        .sorted(), is: ["2025-03-02 monthly 0", "2025-03-02 premium 1"])
+  }
+
+  @Test("a yearly product is compared by what it costs a month")
+  func directionByMonthlyPrice() async throws {
+    let life = plain.buys("2025-03-01", until: "2026-03-01", "yearly", price: 60, reason: "renewal")
+    let program = try await Installation([life], asOf: "2025-03-03")
+    try await expect(program.revenue(["--from", "2025-03-01"]), is: ["2025-03-01 downgrade 1 60 0 USD"])
+  }
+
+  @Test("a change of country or offer moves the chain from row to row")
+  func changeOfRow() async throws {
+    let life = Life("a").buys(
+      "2025-02-01", until: "2025-03-01", offer: ["type": "introductory", "discount": "pay_as_you_go"]
+    )
+    .renews(until: "2025-04-01", without: ["offer"]).renews(until: "2025-05-01", with: ["country": "DEU"])
+    let program = try await Installation([life], asOf: "2025-04-03")
+    try await expect(
+      program.movements(by: "country,offer"),
+      is: [
+        "2025-02-01 USA introductory new", "2025-03-01 USA introductory moved_out",
+        "2025-03-01 USA none moved_in renewed", "2025-04-01 DEU none moved_in renewed", "2025-04-01 USA none moved_out",
+      ])
+    for row in try await program.rows("movements") {
+      func sum(_ names: String) -> Int {
+        names.split(separator: " ").reduce(0) { $0 + (Int(row[String($1), default: 0].description) ?? 0) }
+      }
+      #expect(sum("opening new moved_in") - sum("moved_out") == sum("closing"), "\(row)")
+    }
+  }
+
+  @Test("unknown product and country are rows of their own with null")
+  func unknownRow() async throws {
+    let known = Life("b").buys("2025-02-01", until: "2025-03-01", country: nil)
+    let program = try await Installation([known], asOf: "2025-02-03")
+    try await expect(program.movements(by: "country"), is: ["2025-02-01 - new"])
+  }
+
+  @Test("a period that is empty gives and ends no access: its transaction is a charge of its kind")
+  func emptyPeriod() async throws {
+    let life = plain.buys("2025-02-10", until: "2025-02-10", price: 3).buys("2025-02-12", until: "2025-02-11", price: 4)
+    let program = try await Installation([life], asOf: "2025-02-20")
+    try await expect(program.stocks("2025-02-19"), is: "active_subscriptions 1")
+    try await expect(program.movements(), is: ["2025-02-01 new"])
+    try await expect(
+      program.revenue(),
+      is: [
+        "2025-02-01 initial 1 10 0 USD", "2025-02-10 renewal 1 3 0 USD", "2025-02-12 renewal 1 4 0 USD",
+      ])
+  }
+
+  @Test(
+    "one-time purchases are revenue and no subscription", arguments: ["consumable", "non_consumable", "non_renewing"])
+  func oneTime(type: String) async throws {
+    let life = Life("a").buys("2025-02-01", "coins", price: 2.5, with: ["type": type])
+    let program = try await Installation([life], asOf: "2025-02-03")
+    try await expect(program.revenue(), is: ["2025-02-01 one_time 1 2.5 0 USD"])
+    #expect(try await program.movements().isEmpty)
+    #expect(try await program.rows("subscriptions").isEmpty)
+  }
+
+  @Test("an event that comes late counts on the day it happened")
+  func lateArrival() async throws {
+    let life = Life("a").buys("2026-02-13 03:00", until: "2026-03-13 03:00")
+    let program = try await Installation([life], asOf: "2026-03-14")
+    try await expect(program.movements(), is: ["2026-02-13 new"])
+    try await program.ingest([life.renews(until: "2026-04-13")])
+    try await program.measure(asOf: "2026-03-15 10:00")
+    try await expect(program.movements(), is: ["2026-02-13 new", "2026-03-13 renewed"])
+    try await expect(program.lines("renewal_revenue", "day charges gross"), is: ["2026-03-13 1 10"])
+  }
+}

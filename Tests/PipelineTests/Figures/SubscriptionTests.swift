@@ -1,0 +1,102 @@
+import Testing
+
+@Suite("Figures: subscriptions, products and events", .fewAtOnce)
+struct SubscriptionTests {
+  struct Price: CustomTestStringConvertible {
+    let price: Double
+    let period: String
+    let until: String
+    let mrr: String
+    var offer: [String: any Sendable]?
+    var testDescription: String { "\(price) for \(period): \(mrr)" }
+  }
+
+  @Test(
+    "the price of the running period, brought to a month",
+    arguments: [
+      Price(price: 8, period: "P1M", until: "2025-03-01", mrr: "8"),
+      Price(price: 120, period: "P1Y", until: "2026-02-01", mrr: "10"),
+      Price(price: 2.99, period: "P1W", until: "2025-02-08", mrr: "12.956667"),
+      Price(price: 12, period: "P1Y", until: "2026-02-01", mrr: "1"),
+      Price(price: 240, period: "P1Y", until: "2026-02-01", mrr: "20"),
+      Price(price: 30, period: "P1M", until: "2025-03-01", mrr: "30"),
+      Price(price: 108, period: "P1Y", until: "2026-02-01", mrr: "9"),
+      Price(price: 1200, period: "P1Y", until: "2026-02-01", mrr: "100"),
+      Price(price: 6, period: "P2W", until: "2025-02-15", mrr: "13"),
+      Price(price: 6, period: "P14D", until: "2025-02-15", mrr: "13"),
+      Price(price: 1, period: "P1D", until: "2025-02-02", mrr: "30.416667"),
+      Price(price: 30, period: "P3M", until: "2025-05-01", mrr: "10"),
+      Price(price: 30, period: "P6M", until: "2025-08-01", mrr: "5"),
+      Price(
+        price: 15, period: "P1M", until: "2025-05-01", mrr: "5",
+        offer: ["type": "introductory", "discount": "pay_up_front", "period": "P3M"]),
+    ])
+  func monthlyPrice(price: Price) async throws {
+    // Told, and shown by the dates alone; of a single day they show nothing, since stores sell no such length.
+    let told = Life("a").buys(
+      "2025-02-01", until: price.until, "p", price: price.price, offer: price.offer, with: ["period": price.period])
+    let shown = Life("b").buys("2025-02-01", until: price.until, "q", price: price.price, offer: price.offer)
+    let program = try await Installation(price.period == "P1D" ? [told] : [told, shown], asOf: "2025-02-01 12:00")
+    let figures = try await program.lines("subscriptions", "mrr currency")
+    expect(Set(figures), is: ["\(price.mrr) USD"])
+  }
+
+  @Test("two yearly ones of 240 and ten monthly ones of 30 make 340")
+  func sumOfMonthlyPrices() async throws {
+    let yearly = (1...2).map { Life("y\($0)").buys("2025-02-01", until: "2026-02-01", "yearly", price: 240) }
+    let monthly = (1...10).map { Life("m\($0)").buys("2025-02-01", until: "2025-03-01", price: 30) }
+    let program = try await Installation(yearly + monthly, asOf: "2025-02-10")
+    let sum = try await program.rows("subscriptions").reduce(0) {
+      $0 + (Int($1["mrr", default: .null].description) ?? 0)
+    }
+    #expect(sum == 340)
+  }
+
+  @Test("a subscription says where it stands: product, country, auto-renew, starts, ends, first paid, paid months")
+  func columns() async throws {
+    let life = Life("a", subscriber: "u").tries("2025-01-01", until: "2025-01-08")
+      .renews(until: "2025-02-08", without: ["offer"], with: ["price": 10, "country": "DEU"]).renews(
+        until: "2025-03-08"
+      )
+      .says("2025-02-20", autoRenew: true)
+    let program = try await Installation([life], asOf: "2025-03-01")
+    try await expect(
+      program.lines(
+        "subscriptions",
+        "app environment store subscriber_id original_transaction_id status product_id country auto_renew starts_at ends_at first_paid_at paid_months"
+      ),
+      is: [
+        "video Production app_store u a active monthly DEU true 2025-02-08T00:00:00.000Z 2025-03-08T00:00:00.000Z 2025-01-08T00:00:00.000Z 1"
+      ])
+  }
+
+  @Test("products: the catalogue's word, else what the transactions show")
+  func products() async throws {
+    let program = try await Installation([], asOf: "2025-02-01")
+    try await program.ingest([
+      Life("a").buys("2025-02-01", until: "2025-03-01", "seen", with: ["group_id": "g1"]),
+      Life("b").buys("2025-02-01", until: "2025-05-03", "listed"),
+    ])
+    try await program.import(
+      "catalogue", "product_id,group_id,level,period\nlisted,g2,1,P3M\nunsold,g2,2,P1M\n", ["--app", "video"])
+    try await program.measure(asOf: "2025-02-03")
+    try await expect(
+      program.lines("products", "product_id period level group").sorted(),
+      is: ["listed P3M 1 g2", "seen P1M - g1", "unsold P1M 2 g2"])
+  }
+
+  @Test("events need no run, and show what each moved")
+  func events() async throws {
+    let program = try await Installation()
+    try await program.ingest([Life("a").buys("2025-02-01", until: "2025-03-01").says("2025-02-02", autoRenew: false)])
+    try await expect(
+      program.lines(
+        "events", "event_id source kind original_transaction_id transaction_id product_id occurred_at"
+      )
+      .sorted(),
+      is: [
+        "a/1 tenure entitlement_changed a a-1 monthly 2025-02-01T00:00:00.000Z",
+        "a/2 tenure entitlement_changed a - - 2025-02-02T00:00:00.000Z",
+      ])
+  }
+}
