@@ -1,11 +1,11 @@
 -- What the deliveries $1 say: the event of the best source that announces the same, and its kind as the facts have it.
 --
--- $2 and $3 are the names of sources and how far each is believed, $4 is how many seconds a period that ended without word
--- is waited for. A delivery whose kind was settled before keeps its event, its kind and its direction.
+-- $2 and $3 are the names of sources and how far each is believed, $4 is how many seconds a period that ended without
+-- word is waited for. A delivery whose kind was settled before keeps its event, its kind and its direction.
 --
--- The kind of a charge is told by the transaction before it and the store's word about that one, by the same rules as the
--- ledger's (measure/04_word.sql, measure/05_period.sql), but from the facts alone: what is sent cannot wait until the
--- event was measured. Where they do not tell what came before, the source's word stands.
+-- The kind of a charge is told by the transaction before it and the store's word about that one, by the same rules as
+-- the ledger's (measure/04_word.sql, measure/05_period.sql), but from the facts alone: what is sent cannot wait until
+-- the event was measured. Where they do not tell what came before, the source's word stands.
 with picked as materialized (
     select
         delivery.delivery_id,
