@@ -10,7 +10,13 @@ select
     closing.active,
     summed.active as sum_of_days
 from (
-    select distinct app_id, environment, store, product_id, country, offer
+    select distinct
+app_id,
+environment,
+store,
+product_id,
+country,
+offer
     from daily_movement_difference
 ) as touched
 inner join measure.monthly_closing as closing using (app_id, environment, store, product_id, country, offer)
@@ -46,7 +52,13 @@ where
             and newest.offer = closing.offer
     )
     and (
-        closing.active, closing.trial, closing.grace, closing.retry, closing.set_to_cancel, closing.paused, closing.family
+        closing.active,
+        closing.trial,
+        closing.grace,
+        closing.retry,
+        closing.set_to_cancel,
+        closing.paused,
+        closing.family
     ) is distinct from (
         summed.active, summed.trial, summed.grace, summed.retry, summed.set_to_cancel, summed.paused, summed.family
     );

@@ -16,7 +16,7 @@ create temporary table if not exists stored_event (
     source text not null,
     event_id text not null,
     kind text not null,
-    also text [] not null,
+    also text[] not null,
     occurred_at timestamptz not null,
     received_at timestamptz not null,
     environment text not null,

@@ -12,17 +12,26 @@ with taken as (
 )
 
 insert into unsettled
-select subscription_key, transaction_id, at
+select
+subscription_key,
+transaction_id,
+at
 from taken;
 
 -- A rebuild reads every fact, whatever earlier runs have read.
 insert into unsettled
-select subscription_key, transaction_id, '-infinity'
+select
+subscription_key,
+transaction_id,
+'-infinity'
 from fact.transaction
 where (select is_rebuild from this_run);
 
 insert into unsettled
-select subscription_key, null, '-infinity'
+select
+subscription_key,
+null,
+'-infinity'
 from fact.chain
 where (select is_rebuild from this_run);
 

@@ -220,6 +220,10 @@ analyze effective (subscription_key, transaction_id, class);
 
 -- What will be bought after the as-of moment waits for its time.
 insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
-select subscription_key, transaction_id, purchased_at, purchased_at
+select
+subscription_key,
+transaction_id,
+purchased_at,
+purchased_at
 from effective
 where purchased_at >= (select as_of from this_run);

@@ -2,11 +2,15 @@
 -- state carries all that came before it.
 create temp table settling on commit drop as
 with touched as (
-    select subscription_key, purchased_at as at
+    select
+subscription_key,
+purchased_at as at
     from effective
     where purchased_at < (select as_of from this_run)
     union all
-    select subscription_key, stored.purchased_at
+    select
+subscription_key,
+stored.purchased_at
     from effective
     inner join ledger.period as stored using (subscription_key, transaction_id)
     union all
@@ -41,19 +45,26 @@ with touched as (
         limit 1
     ) as ended on true
     union all
-    select subscription_key, purchased_at
+    select
+subscription_key,
+purchased_at
     from ledger.period
     where due_at < (select as_of from this_run)
 ),
 
 first_change as (
-    select subscription_key, min(at) as from_at
+    select
+subscription_key,
+min(at) as from_at
     from touched
     group by subscription_key
 ),
 
 classes as (
-    select subscription_key, min(class) as least_class, max(class) as greatest_class
+    select
+subscription_key,
+min(class) as least_class,
+max(class) as greatest_class
     from effective
     group by subscription_key
 )
@@ -73,7 +84,10 @@ left join lateral (
         (array_agg(before.purchased_at order by before.purchased_at, before.transaction_id))[1] as purchased_at,
         (array_agg(before.transaction_id order by before.purchased_at, before.transaction_id))[1] as transaction_id
     from (
-        select purchased_at, transaction_id, is_empty
+        select
+purchased_at,
+transaction_id,
+is_empty
         from ledger.period
         where subscription_key = first_change.subscription_key and purchased_at < first_change.from_at
         order by purchased_at desc, transaction_id desc

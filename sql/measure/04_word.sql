@@ -30,7 +30,9 @@ select
     newest.expiration_reason is not null and not coalesce(newest.in_billing_retry, false) as is_expiry
 from newest
 cross join lateral (
-    select line.purchased_at, line.transaction_id
+    select
+line.purchased_at,
+line.transaction_id
     from line
     where
         line.subscription_key = newest.subscription_key

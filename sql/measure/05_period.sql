@@ -121,7 +121,9 @@ fated as (
             when is_failed and next_at is null and grace_expires_at >= as_of then 'in_grace'
             when is_failed then 'failed'
             when not auto_renew or expiration_reason is not null then 'ended'
-            when next_at < expires_at + wait_for_word and coalesce(next_reason, 'renewal') <> 'purchase' then 'continued'
+            when
+                next_at < expires_at + wait_for_word and coalesce(next_reason, 'renewal') <> 'purchase'
+                then 'continued'
             -- A renewal after a gap without word shows that a charge had failed.
             when next_at is not null and next_reason = 'renewal' then 'failed'
             when next_at is not null then 'ended'
@@ -161,7 +163,8 @@ ended as (
             and case when next_at is null then retry_closes_at >= as_of else next_at < retry_closes_at end,
             false
         ) as is_suspended,
-        case when fate = 'failed' and retry_closes_at > lost_at then least(retry_closes_at, next_at) end as retry_ends_at,
+        case when fate = 'failed' and retry_closes_at > lost_at then least(retry_closes_at, next_at) end
+            as retry_ends_at,
         case
             when fate = 'withdrawn' then 'refunded'
             when expiration_reason in ('voluntary', 'billing', 'price_increase', 'product_unavailable', 'refunded')

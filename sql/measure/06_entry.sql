@@ -89,15 +89,57 @@ select
 from period
 where is_moved
 union all
-select subscription_key, transaction_id, 1, expires_at, 'grace_entered', 0, 0, 1, 0, 0, 0, 0, null, null
+select
+subscription_key,
+transaction_id,
+1,
+expires_at,
+'grace_entered',
+0,
+0,
+1,
+0,
+0,
+0,
+0,
+null,
+null
 from period
 where is_paid_time and (ends_in_grace or fate = 'in_grace')
 union all
-select subscription_key, transaction_id, 1, retry_ends_at, 'retry_ended', 0, 0, 0, -1, 0, 0, 0, null, null
+select
+subscription_key,
+transaction_id,
+1,
+retry_ends_at,
+'retry_ended',
+0,
+0,
+0,
+-1,
+0,
+0,
+0,
+null,
+null
 from period
 where class = 'own' and retry_ends_at < as_of
 union all
-select subscription_key, transaction_id, 1, least(resumes_at, next_at), 'pause_ended', 0, 0, 0, 0, 0, -1, 0, null, null
+select
+subscription_key,
+transaction_id,
+1,
+least(resumes_at, next_at),
+'pause_ended',
+0,
+0,
+0,
+0,
+0,
+-1,
+0,
+null,
+null
 from period
 where is_paid_time and closing = 'paused' and least(resumes_at, next_at) < as_of
 union all
@@ -120,7 +162,21 @@ from period
 cross join lateral unnest(period.switched_at) with ordinality as switched (at, nth)
 where period.is_paid_time and period.switched_at is not null and switched.at < coalesce(period.closed_at, 'infinity')
 union all
-select subscription_key, transaction_id, 0, purchased_at, opening, 0, 1, 0, 0, 0, 0, 0, null, null
+select
+subscription_key,
+transaction_id,
+0,
+purchased_at,
+opening,
+0,
+1,
+0,
+0,
+0,
+0,
+0,
+null,
+null
 from period
 where is_trial and not is_base
 union all
@@ -142,16 +198,58 @@ select
 from period
 where is_trial and closing is not null
 union all
-select subscription_key, transaction_id, 0, purchased_at, 'family_granted', 0, 0, 0, 0, 0, 0, 1, null, null
+select
+subscription_key,
+transaction_id,
+0,
+purchased_at,
+'family_granted',
+0,
+0,
+0,
+0,
+0,
+0,
+1,
+null,
+null
 from period
 where
     class = 'family' and not is_base and (not is_continuing or is_elsewhere)
 union all
-select subscription_key, transaction_id, 1, closed_at, 'family_ended', 0, 0, 0, 0, 0, 0, -1, null, null
+select
+subscription_key,
+transaction_id,
+1,
+closed_at,
+'family_ended',
+0,
+0,
+0,
+0,
+0,
+0,
+-1,
+null,
+null
 from period
 where class = 'family' and closing is not null and closing <> 'continued'
 union all
-select subscription_key, previous_transaction_id, 1, purchased_at, 'family_ended', 0, 0, 0, 0, 0, 0, -1, null, null
+select
+subscription_key,
+previous_transaction_id,
+1,
+purchased_at,
+'family_ended',
+0,
+0,
+0,
+0,
+0,
+0,
+-1,
+null,
+null
 from period
 where class = 'family' and is_continuing and is_elsewhere
 union all
@@ -321,12 +419,24 @@ select
     1
 from bare_charge
 cross join lateral (
-    select 0::smallint as part, bare_charge.purchased_at as at, 'charged' as kind, bare_charge.price as amount
+    select
+0::smallint as part,
+bare_charge.purchased_at as at,
+'charged' as kind,
+bare_charge.price as amount
     union all
-    select 1, taken.revoked_at, 'refunded', -taken.refund
+    select
+1,
+taken.revoked_at,
+'refunded',
+-taken.refund
     from unnest(bare_charge.revoked_at, bare_charge.refund) as taken (revoked_at, refund)
     union all
-    select 1, given.restored_at, 'refund_reversed', given.refund
+    select
+1,
+given.restored_at,
+'refund_reversed',
+given.refund
     from unnest(bare_charge.revoked_at, bare_charge.restored_at, bare_charge.refund)
         as given (revoked_at, restored_at, refund)
     where given.revoked_at < (select as_of from this_run)

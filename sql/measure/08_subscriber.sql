@@ -122,7 +122,11 @@ using settling
 where settling.subscription_key = identity.subscription_key and not settling.is_new;
 
 insert into ledger.identity (subscription_key, starts_at, subscriber_key, subscriber_id)
-select subscription_key, starts_at, subscriber_key, subscriber_id
+select
+subscription_key,
+starts_at,
+subscriber_key,
+subscriber_id
 from owner
 order by subscription_key, starts_at;
 
@@ -185,10 +189,16 @@ edge as (
         at,
         sum(step) as step
     from (
-        select subscriber_key, starts_at as at, 1 as step
+        select
+subscriber_key,
+starts_at as at,
+1 as step
         from active_time
         union all
-        select subscriber_key, ends_at, -1
+        select
+subscriber_key,
+ends_at,
+-1
         from active_time
     ) as steps
     group by subscriber_key, at
@@ -212,10 +222,18 @@ should_be as (
 ),
 
 compared as (
-    select subscriber_key, at, active, 1 as n
+    select
+subscriber_key,
+at,
+active,
+1 as n
     from should_be
     union all
-    select subscriber_entry.subscriber_key, subscriber_entry.at, subscriber_entry.active, -subscriber_entry.sign
+    select
+subscriber_entry.subscriber_key,
+subscriber_entry.at,
+subscriber_entry.active,
+-subscriber_entry.sign
     from moved_subscriber
     inner join ledger.subscriber_entry as subscriber_entry using (subscriber_key)
 )
@@ -239,18 +257,34 @@ select
     belongs.environment
 from subscriber_posting
 inner join (
-    select distinct on (subscriber_key) subscriber_key, app_id, environment
+    select distinct on (subscriber_key)
+subscriber_key,
+app_id,
+environment
     from (
-        select subscriber_key, app_id, environment
+        select
+subscriber_key,
+app_id,
+environment
         from owner
         union all
-        select subscriber_entry.subscriber_key, subscriber_entry.app_id, subscriber_entry.environment
+        select
+subscriber_entry.subscriber_key,
+subscriber_entry.app_id,
+subscriber_entry.environment
         from moved_subscriber
         inner join ledger.subscriber_entry as subscriber_entry using (subscriber_key)
     ) as known
 ) as belongs using (subscriber_key);
 
 insert into ledger.subscriber_entry (subscriber_key, at, run_id, active, sign, app_id, environment)
-select subscriber_key, at, (select run_id from this_run), active, sign, app_id, environment
+select
+subscriber_key,
+at,
+(select run_id from this_run),
+active,
+sign,
+app_id,
+environment
 from subscriber_posted
 order by subscriber_key, at;

@@ -3,16 +3,74 @@
 create temp table counted on commit drop as
 with entries as (
     select
-        subscription_key, purchased_at, transaction_id, sign, part, at, kind, product_id, country, offer, active, trial,
-        grace, retry, set_to_cancel, paused, family, charge, amount, currency, tax, commission, proceeds, price,
-        price_currency, period, days, from_product_id, from_price, from_currency, from_period, from_days
+        subscription_key,
+purchased_at,
+transaction_id,
+sign,
+part,
+at,
+kind,
+product_id,
+country,
+offer,
+active,
+trial,
+        grace,
+retry,
+set_to_cancel,
+paused,
+family,
+charge,
+amount,
+currency,
+tax,
+commission,
+proceeds,
+price,
+        price_currency,
+period,
+days,
+from_product_id,
+from_price,
+from_currency,
+from_period,
+from_days
     from posting
     where not (select is_new_book from this_run)
     union all
     select
-        subscription_key, purchased_at, transaction_id, sign, part, at, kind, product_id, country, offer, active, trial,
-        grace, retry, set_to_cancel, paused, family, charge, amount, currency, tax, commission, proceeds, price,
-        price_currency, period, days, from_product_id, from_price, from_currency, from_period, from_days
+        subscription_key,
+purchased_at,
+transaction_id,
+sign,
+part,
+at,
+kind,
+product_id,
+country,
+offer,
+active,
+trial,
+        grace,
+retry,
+set_to_cancel,
+paused,
+family,
+charge,
+amount,
+currency,
+tax,
+commission,
+proceeds,
+price,
+        price_currency,
+period,
+days,
+from_product_id,
+from_price,
+from_currency,
+from_period,
+from_days
     from ledger.entry
     where (select is_new_book from this_run)
 ),
@@ -353,7 +411,12 @@ where
 -- Closings of the months that changed, and of all later ones that are stored.
 create temp table monthly_difference on commit drop as
 select
-    app_id, environment, store, product_id, country, offer,
+    app_id,
+environment,
+store,
+product_id,
+country,
+offer,
     date_trunc('month', day)::date as month,
     sum(active) as active,
     sum(trial) as trial,
@@ -364,13 +427,25 @@ select
     sum(family) as family
 from daily_movement_difference
 group by app_id, environment, store, product_id, country, offer, date_trunc('month', day)::date
-having sum(active) <> 0 or sum(trial) <> 0 or sum(grace) <> 0 or sum(retry) <> 0 or sum(set_to_cancel) <> 0 or sum(paused) <> 0 or sum(family) <> 0;
+having
+    sum(active) <> 0
+    or sum(trial) <> 0
+    or sum(grace) <> 0
+    or sum(retry) <> 0
+    or sum(set_to_cancel) <> 0
+    or sum(paused) <> 0
+    or sum(family) <> 0;
 
 -- A month that had none begins with the closing of the month before it.
 insert into measure.monthly_closing
 select
-    difference.app_id, difference.environment, difference.store, difference.product_id, difference.country,
-    difference.offer, difference.month,
+    difference.app_id,
+difference.environment,
+difference.store,
+difference.product_id,
+difference.country,
+    difference.offer,
+difference.month,
     coalesce(before.active, 0),
     coalesce(before.trial, 0),
     coalesce(before.grace, 0),
@@ -406,7 +481,13 @@ set
     family = closing.family + step.family
 from (
     select
-        stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.offer, stored.month,
+        stored.app_id,
+stored.environment,
+stored.store,
+stored.product_id,
+stored.country,
+stored.offer,
+stored.month,
         sum(difference.active) as active,
         sum(difference.trial) as trial,
         sum(difference.grace) as grace,
@@ -465,7 +546,15 @@ select
 from (
     -- charges
     select
-        app_id, environment, store, product_id, country, offer, currency, charge as kind, day,
+        app_id,
+environment,
+store,
+product_id,
+country,
+offer,
+currency,
+charge as kind,
+day,
         sum(sign) as charges,
         coalesce(sum(sign) filter (where amount is null), 0) as unpriced_charges,
         coalesce(sum(sign * amount), 0) as gross,
@@ -487,7 +576,15 @@ from (
     union all
     -- refunds, on the day of the refund; what takes one back counts against it
     select
-        app_id, environment, store, product_id, country, offer, currency, charge, day,
+        app_id,
+environment,
+store,
+product_id,
+country,
+offer,
+currency,
+charge,
+day,
         0,
         0,
         0,
@@ -514,7 +611,15 @@ from (
     union all
     -- the same on the day of the purchase
     select
-        app_id, environment, store, product_id, country, offer, currency, charge, purchase_day,
+        app_id,
+environment,
+store,
+product_id,
+country,
+offer,
+currency,
+charge,
+purchase_day,
         0,
         0,
         0,
@@ -601,7 +706,8 @@ on conflict (app_id, environment, store, product_id, country, offer, currency, k
     refunded_charges = total.refunded_charges + excluded.refunded_charges,
     unknown_refunds = total.unknown_refunds + excluded.unknown_refunds,
     refunds = total.refunds + excluded.refunds,
-    refunded_charges_by_purchase_day = total.refunded_charges_by_purchase_day + excluded.refunded_charges_by_purchase_day,
+    refunded_charges_by_purchase_day
+    = total.refunded_charges_by_purchase_day + excluded.refunded_charges_by_purchase_day,
     unknown_refunds_by_purchase_day = total.unknown_refunds_by_purchase_day + excluded.unknown_refunds_by_purchase_day,
     refunds_by_purchase_day = total.refunds_by_purchase_day + excluded.refunds_by_purchase_day,
     tax = total.tax + excluded.tax,
@@ -624,11 +730,21 @@ from (
         (at at time zone (select zone from this_run))::date as day,
         sum(sign * active) as active
     from (
-        select app_id, environment, at, sign, active
+        select
+app_id,
+environment,
+at,
+sign,
+active
         from subscriber_posted
         where not (select is_new_book from this_run)
         union all
-        select app_id, environment, at, sign, active
+        select
+app_id,
+environment,
+at,
+sign,
+active
         from ledger.subscriber_entry
         where (select is_new_book from this_run)
     ) as moves

@@ -110,7 +110,14 @@ from (
     inner join fact.chain as chain using (subscription_key)
     group by chain.app_id, chain.environment, chain.store, judged.period, judged.starts_on::date
     union all
-    select app_id, environment, store, period, starts_on, -churned, -churned_same_period
+    select
+app_id,
+environment,
+store,
+period,
+starts_on,
+-churned,
+-churned_same_period
     from measure.period_churn
     where (select is_new_book from this_run)
 ) as differences

@@ -19,7 +19,7 @@ create table ingest.event (
     source text not null,
     event_id text not null,
     kind text not null,
-    also text [] not null,
+    also text[] not null,
     raw_kind text,
     occurred_at timestamptz not null,
     signed_at timestamptz not null,
@@ -60,7 +60,7 @@ create table ingest.payload (
     event_id text not null,
     received_at timestamptz not null,
     body text not null,
-    header_ids bigint [] not null,
+    header_ids bigint[] not null,
     primary key (app_id, source, event_id, subscription_key, received_at)
 ) partition by range (received_at);
 comment on table ingest.payload is

@@ -82,7 +82,7 @@ create table fact.renewal (
     paused_at timestamptz,
     resumes_at timestamptz,
     price_increase text,
-    eligible_win_back_offers text [],
+    eligible_win_back_offers text[],
     primary key (subscription_key, signed_at, source, digest),
     constraint renewal_price_has_currency check (renewal_price is null or currency is not null)
 );

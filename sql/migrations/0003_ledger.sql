@@ -35,9 +35,9 @@ create table ledger.period (
     tax bigint,
     commission bigint,
     proceeds bigint,
-    revoked_at timestamptz [],
-    restored_at timestamptz [],
-    refund bigint [],
+    revoked_at timestamptz[],
+    restored_at timestamptz[],
+    refund bigint[],
     is_fully_refunded boolean not null,
     -- what it is
     class text not null,
@@ -142,7 +142,7 @@ create table ledger.chain (
     purchased_at timestamptz,
     transaction_id text,
     auto_renew boolean,
-    win_back_offers text []
+    win_back_offers text[]
 );
 comment on table ledger.chain is 'Chains as the last run that settled them left them: the last period and the newest word';
 comment on column ledger.chain.class is 'The class of its transactions, or mixed';
@@ -197,7 +197,8 @@ return (
     with elapsed as (
         select
             (extract(year from ends_at at time zone 'UTC') - extract(year from starts_at at time zone 'UTC')) * 12
-            + extract(month from ends_at at time zone 'UTC') - extract(month from starts_at at time zone 'UTC') as months
+            + extract(month from ends_at at time zone 'UTC')
+            - extract(month from starts_at at time zone 'UTC') as months
     )
     select
         case
@@ -237,7 +238,13 @@ return (
     select usual.period
     from (
         values
-        ('P3D', 3::numeric), ('P1W', 7), ('P2W', 14), ('P1M', 30.4375), ('P2M', 60.875), ('P3M', 91.3125), ('P6M', 182.625),
+        ('P1D', 1::numeric), ('P3D', 3),
+        ('P1W', 7),
+        ('P2W', 14),
+        ('P1M', 30.4375),
+        ('P2M', 60.875),
+        ('P3M', 91.3125),
+        ('P6M', 182.625),
         ('P1Y', 365.25)
     ) as usual (period, days)
     order by abs(usual.days - usual_length.days)
@@ -276,7 +283,9 @@ create function ledger.paid_months(
 ) returns integer
 language sql immutable parallel safe
 return coalesce(months_before, 0)
-+ case when stretch_started_at < stretch_ends_at then ledger.whole_months(stretch_started_at, stretch_ends_at) else 0 end
++ case
+    when stretch_started_at < stretch_ends_at then ledger.whole_months(stretch_started_at, stretch_ends_at) else 0
+end
 + floor(
     extract(
         epoch from coalesce(rest_before, '0')

@@ -29,14 +29,14 @@ comment on table reference.product_price is 'List prices in micros; the country 
 create table reference.winback_offer (
     app_id bigint not null,
     offer_id text not null,
-    product_ids text [],
+    product_ids text[],
     min_paid_months integer,
     min_months_since integer,
     max_months_since integer,
     wait_months integer,
     starts_on date,
     ends_on date,
-    territories text [],
+    territories text[],
     priority text not null default 'normal',
     primary key (app_id, offer_id),
     constraint priority_is_known check (priority in ('high', 'normal'))

@@ -88,7 +88,8 @@ select
                     least(stood.expires_at, stood.closed_at, stood.as_of)
                 )
     end as paid_months,
-    case when starts_with(last_move.kind, 'churned_') then (last_move.at at time zone stood.zone)::date end as churned_on,
+    case when starts_with(last_move.kind, 'churned_') then (last_move.at at time zone stood.zone)::date end
+        as churned_on,
     case when starts_with(last_move.kind, 'churned_') then substr(last_move.kind, 9) end as churn_reason,
     stood.class = 'family' as is_family_shared,
     case
