@@ -42,16 +42,18 @@ struct DeliverySession: Sendable {
 
   let connection: Connection
   let number: Int64
+  /// How many seconds a period that ended without word is waited for.
+  let waitForWord: Int64
 
   /// Begins a session.
-  static func begin(_ connectionString: String) async throws -> DeliverySession {
+  static func begin(_ connectionString: String, waitForWord: Int64 = 86_400) async throws -> DeliverySession {
     let connection = try await Connection.open(connectionString, applicationName: "tenure forward")
     // A server that loses its client without a word must find out within seconds, for the sake of what it had claimed.
     try await connection.execute(
       "set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2")
     let number = try await connection.query("select nextval('forward.claim_number') as number")[0].int("number")
     try await connection.query("select pg_advisory_lock($1::integer, $2::integer)", [.int(lockClass), .int(number)])
-    return DeliverySession(connection: connection, number: number)
+    return DeliverySession(connection: connection, number: number, waitForWord: waitForWord)
   }
 
   /// Ends the session and its claims.
@@ -75,7 +77,7 @@ struct DeliverySession: Sendable {
       room.map { ($0.target.configuration.name, $0.target) }, uniquingKeysWith: { first, _ in first })
     let names = room.map { Optional($0.target.configuration.name) }
     let counts = room.map { Int64($0.count) }
-    return try await connection.transaction { [number] connection in
+    return try await connection.transaction { [number, waitForWord] connection in
       let rows = try connection.query(
         SQLFiles.text("forward/claim.sql"),
         [
@@ -83,7 +85,7 @@ struct DeliverySession: Sendable {
           .ints(inHand), .timestamp(microseconds: cutoff.microseconds),
         ])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
-      let made = try Self.makeBodies(of: unmade, targets: targets, on: connection)
+      let made = try Self.makeBodies(of: unmade, targets: targets, waitForWord: waitForWord, on: connection)
       var paced: Set<String> = []
       let deliveries: [HeldDelivery] = try rows.compactMap { row in
         let deliveryID = try row.int("delivery_id")
@@ -112,10 +114,10 @@ struct DeliverySession: Sendable {
   /// Settles what deliveries say, makes their bodies and stores them. Those that turn out to be of a kind that their
   /// target does not want are taken back; those whose event is gone are refused.
   private static func makeBodies(
-    of deliveryIDs: [Int64], targets: [String: any Target], on connection: isolated Connection
+    of deliveryIDs: [Int64], targets: [String: any Target], waitForWord: Int64, on connection: isolated Connection
   ) throws -> [Int64: Parcel] {
     guard !deliveryIDs.isEmpty else { return [:] }
-    let settled = try Self.settle(deliveryIDs, on: connection)
+    let settled = try Self.settle(deliveryIDs, waitForWord: waitForWord, on: connection)
     var parcels: [Int64: Parcel] = [:]
     var unwanted: [Int64] = []
     for one in settled {
@@ -128,14 +130,16 @@ struct DeliverySession: Sendable {
     let kept = settled.filter { parcels[$0.deliveryID] != nil }
     try connection.query(
       """
-      update forward.delivery set source = made.source, event_id = made.event_id, kind = made.kind, body = made.body
-      from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
-        as made (delivery_id, source, event_id, kind, body)
+      update forward.delivery
+      set source = made.source, event_id = made.event_id, kind = made.kind, direction = made.direction, body = made.body
+      from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+        as made (delivery_id, source, event_id, kind, direction, body)
       where delivery.delivery_id = made.delivery_id
       """,
       [
         .ints(kept.map(\.deliveryID)), .texts(kept.map(\.source)), .texts(kept.map(\.event.eventID)),
-        .texts(kept.map(\.event.kind.rawValue)), .texts(kept.map { parcels[$0.deliveryID]?.body }),
+        .texts(kept.map(\.event.kind.rawValue)), .texts(kept.map(\.direction)),
+        .texts(kept.map { parcels[$0.deliveryID]?.body }),
       ])
     if !unwanted.isEmpty {
       try connection.query("delete from forward.delivery where delivery_id = any($1)", [.ints(unwanted)])
@@ -156,27 +160,41 @@ struct DeliverySession: Sendable {
     let target: String
     let source: String
     let event: Event
+    /// Of an immediate change of product.
+    let direction: String?
     let isWanted: Bool
   }
 
   /// What deliveries say: their event as it is sent.
-  static func settle(_ deliveryIDs: [Int64], on connection: isolated Connection) throws -> [Settled] {
+  static func settle(
+    _ deliveryIDs: [Int64], waitForWord: Int64, on connection: isolated Connection
+  ) throws -> [Settled] {
     let rows = try connection.query(
       SQLFiles.text("forward/settle.sql"),
       [
         .ints(deliveryIDs), .texts(Source.allCases.map(\.rawValue)), .ints(Source.allCases.map { Int64($0.rank) }),
+        .int(waitForWord),
       ])
     let decoder = JSONDecoder()
     return try rows.map { row in
       var event = try decoder.decode(Event.self, from: Data(row.text("body").utf8))
       // The row's columns and not the body decide: a body may be older than this program's vocabulary.
       event.eventID = try row.text("event_id")
+      let told = event.kind
       event.kind = EventKind(rawValue: try row.text("kind")) ?? .unrecognised
+      let direction = try row.optionalText("direction")
+      if let direction {
+        event.detail.direction = direction
+        event.detail.effective = "immediate"
+      } else if told == .productChanged, event.kind != .productChanged {
+        event.detail.direction = nil
+        event.detail.effective = nil
+      }
       event.also.removeAll { $0 == event.kind }
       event.app = try row.text("app_key")
       return Settled(
         deliveryID: try row.int("delivery_id"), target: try row.text("target"), source: try row.text("source"),
-        event: event, isWanted: try row.bool("is_wanted"))
+        event: event, direction: direction, isWanted: try row.bool("is_wanted"))
     }
   }
 

@@ -17,6 +17,8 @@ public struct Forwarder: Sendable {
     public var grace: Duration = .seconds(5)
     /// How often ``Forwarder/run()`` looks for what has come due.
     public var pause: Duration = .seconds(1)
+    /// How many seconds a period that ended without word is waited for, as when measuring.
+    public var waitForWord: Int64 = 86_400
 
     /// The defaults.
     public init() {}
@@ -86,7 +88,9 @@ public struct Forwarder: Sendable {
         """, [.texts(names), .timestamp(microseconds: now.microseconds)])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
       let settled = Dictionary(
-        try DeliverySession.settle(unmade, on: connection).filter(\.isWanted).map { ($0.deliveryID, $0.event) },
+        try DeliverySession.settle(unmade, waitForWord: settings.waitForWord, on: connection).filter(\.isWanted).map {
+          ($0.deliveryID, $0.event)
+        },
         uniquingKeysWith: { first, _ in first })
       return try rows.compactMap { row -> (target: String, parcel: Parcel)? in
         let name = try row.text("target")
@@ -204,7 +208,7 @@ public struct Forwarder: Sendable {
     if let open = course.session {
       session = open
     } else {
-      session = try await DeliverySession.begin(connectionString)
+      session = try await DeliverySession.begin(connectionString, waitForWord: settings.waitForWord)
       course.session = session
     }
     if !course.ended.isEmpty {

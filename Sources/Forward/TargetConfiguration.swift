@@ -49,7 +49,7 @@ public struct TargetConfiguration: Sendable, Equatable {
     default:
       throw TargetProblem(
         target: name, setting: "type",
-        message: "there is no \"\(type)\"; known are \(Self.types.joined(separator: ", "))")
+        message: "this version cannot send to \"\(type)\"; it can to \(Self.types.joined(separator: ", "))")
     }
   }
 }

@@ -29,8 +29,11 @@ struct Context: Sendable {
   /// - Throws: ``ConfigurationError`` with every problem the file has.
   func configuration() throws -> Configuration {
     guard hasConfiguration else { return Configuration() }
-    return try Configuration(file: configurationFile ?? "tenure.json", environment: environment)
+    return try Configuration(file: configurationName, environment: environment)
   }
+
+  /// What messages call the configuration's file.
+  var configurationName: String { configurationFile ?? "tenure.json" }
 
   /// Whether there is a configuration.
   private var hasConfiguration: Bool {

@@ -244,7 +244,7 @@ struct AnnouncementTests {
     let target = TargetConfiguration.webhook(receiver)
     let bench = try await DeliveryBench([target])
     var guess = period(bench, "guess", .ignored, transaction: "t1", daysAgo: 30, free: false)
-    guess.signedAt = bench.clock.now
+    guess.transaction?.signedAt = bench.clock.now
     try await bench.store(guess, source: .revenueCat)
     try await bench.store(
       period(bench, "trial", .ignored, transaction: "t1", daysAgo: 30, free: true),

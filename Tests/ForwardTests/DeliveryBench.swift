@@ -103,24 +103,61 @@ struct DeliveryBench: Sendable {
             transaction_id, country, amount, currency
           from ingest.event where event_id = $1 and source = $2
           """, [.text(event.eventID), .text(source.rawValue)])
-        guard let transaction else { continue }
         try connection.query(
-          """
-          insert into fact.transaction (subscription_key, transaction_id, source, signed_at, digest, source_rank, stated,
-            event_id, purchased_at, expires_at, price, currency, offer_type, offer_discount)
-          values ($1, $2, $3, $4, gen_random_uuid(), $5, $6, $7, $8, $9, $10, $11, $12, $13)
-          """,
+          "insert into fact.chain values ($1, $2, $3, $4, $5) on conflict do nothing",
           [
-            .int(key), .text(transaction.transactionID), .text(source.rawValue),
-            .timestamp(microseconds: event.signedAt.microseconds), .int(Int64(source.rank)), .int(transaction.stated),
-            .text(event.eventID), Parameter(microseconds: transaction.purchasedAt.value?.microseconds),
-            Parameter(microseconds: transaction.expiresAt.value?.microseconds),
-            Parameter(transaction.price.value?.amount.value), Parameter(transaction.price.value?.currency),
-            Parameter(transaction.offer.value?.type.rawValue), Parameter(transaction.offer.value?.discount?.rawValue),
+            .int(key), .int(appID), .text(event.store.rawValue), .text(event.environment.rawValue),
+            .text(event.originalTransactionID ?? ""),
           ])
+        if let transaction { try Self.store(transaction, of: event, chain: key, source, on: connection) }
+        if let renewal = event.renewal { try Self.store(renewal, of: event, chain: key, source, on: connection) }
       }
       try connection.execute(SQLFiles.text("forward/announce.sql"))
     }
+  }
+
+  private static func store(
+    _ transaction: TransactionFact, of event: Event, chain: Int64, _ source: Source, on connection: isolated Connection
+  ) throws {
+    try connection.query(
+      """
+      insert into fact.transaction (subscription_key, transaction_id, source, signed_at, digest, source_rank, stated,
+        event_id, type, product_id, period, purchased_at, expires_at, price, currency, reason, ownership, offer_type,
+        offer_discount, offer_period, revoked_at)
+      values ($1, $2, $3, $4, gen_random_uuid(), $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+      """,
+      [
+        .int(chain), .text(transaction.transactionID), .text(source.rawValue),
+        .timestamp(microseconds: transaction.signedAt.microseconds), .int(Int64(source.rank)),
+        .int(transaction.stated), .text(event.eventID), Parameter(transaction.type.value?.rawValue),
+        Parameter(transaction.productID.value), Parameter(transaction.period.value),
+        Parameter(microseconds: transaction.purchasedAt.value?.microseconds),
+        Parameter(microseconds: transaction.expiresAt.value?.microseconds),
+        Parameter(transaction.price.value?.amount.value), Parameter(transaction.price.value?.currency),
+        Parameter(transaction.reason.value?.rawValue), Parameter(transaction.ownership.value?.rawValue),
+        Parameter(transaction.offer.value?.type.rawValue), Parameter(transaction.offer.value?.discount?.rawValue),
+        Parameter(transaction.offer.value?.period),
+        Parameter(microseconds: transaction.revokedAt.value?.microseconds),
+      ])
+  }
+
+  private static func store(
+    _ renewal: RenewalFact, of event: Event, chain: Int64, _ source: Source, on connection: isolated Connection
+  ) throws {
+    try connection.query(
+      """
+      insert into fact.renewal (subscription_key, source, signed_at, digest, source_rank, stated, event_id, auto_renew,
+        expiration_reason, in_billing_retry, grace_expires_at, paused_at)
+      values ($1, $2, $3, gen_random_uuid(), $4, $5, $6, $7, $8, $9, $10, $11)
+      """,
+      [
+        .int(chain), .text(source.rawValue), .timestamp(microseconds: renewal.signedAt.microseconds),
+        .int(Int64(source.rank)), .int(renewal.stated), .text(event.eventID),
+        renewal.autoRenew.value.map { .bool($0) } ?? nil, Parameter(renewal.expirationReason.value?.rawValue),
+        renewal.inBillingRetry.value.map { .bool($0) } ?? nil,
+        Parameter(microseconds: renewal.graceExpiresAt.value?.microseconds),
+        Parameter(microseconds: renewal.pausedAt.value?.microseconds),
+      ])
   }
 
   /// The deliveries as the report shows them, in the order they were made.

@@ -85,7 +85,7 @@ struct WebhookTargetTests {
     let problem = #expect(throws: TargetProblem.self) {
       try TargetConfiguration(name: "x", type: "pigeon").makeTarget()
     }
-    #expect(problem?.description == "target x: type: there is no \"pigeon\"; known are webhook")
+    #expect(problem?.description == "target x: type: this version cannot send to \"pigeon\"; it can to webhook")
   }
 
   @Test("an event's id is the message's where it can be, else its digest is")

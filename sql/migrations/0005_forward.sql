@@ -46,6 +46,7 @@ create table forward.delivery (
     subscription_key bigint not null,
     announces text not null,
     kind text,
+    direction text,
     state text not null default 'waiting',
     attempts integer not null default 0,
     failures integer not null default 0,
@@ -71,6 +72,8 @@ comment on column forward.delivery.event_id is
 comment on column forward.delivery.announces is
 'What the delivery announces: a charge of a transaction, or a kind and its transaction or moment. Once per target';
 comment on column forward.delivery.kind is 'The kind as settled from the facts before the first attempt; never changed then';
+comment on column forward.delivery.direction is
+'Of an immediate change of product, settled with its kind: upgrade, downgrade or crossgrade';
 comment on column forward.delivery.attempts is 'Requests made';
 comment on column forward.delivery.failures is 'Requests that failed since it last began anew; its place in the schedule';
 comment on column forward.delivery.failing_since is 'The first of those failures; three days later it is given up';
@@ -109,16 +112,24 @@ end;
 comment on function forward.accepts(text [], text []) is
 'Whether a target that wants these events, or names none, wants an event of one of these kinds';
 
--- The decoder's word may be settled into another one when the delivery is made; a target may want either.
+-- The decoder's word may be settled into another one when the delivery is made; a target may want any of them.
 create function forward.possible_kinds(kind text, also text []) returns text []
 language sql immutable parallel safe
-return kind || also || case kind
-    when 'subscription_renewed' then array ['trial_converted']
-    when 'trial_converted' then array ['subscription_renewed']
-    when 'subscription_expired' then array ['trial_expired']
-    when 'trial_expired' then array ['subscription_expired']
-    when 'auto_renew_disabled' then array ['trial_cancelled']
-    when 'trial_cancelled' then array ['auto_renew_disabled']
+return kind || also || case
+    when kind = 'subscription_expired' then array ['trial_expired']
+    when kind = 'trial_expired' then array ['subscription_expired']
+    when kind = 'auto_renew_disabled' then array ['trial_cancelled']
+    when kind = 'trial_cancelled' then array ['auto_renew_disabled']
+    when
+        kind in (
+            'subscription_started', 'trial_converted', 'subscription_renewed', 'billing_recovered', 'win_back',
+            'subscription_reactivated', 'product_changed', 'offer_converted'
+        )
+        then
+            array [
+                'subscription_started', 'trial_converted', 'subscription_renewed', 'billing_recovered', 'win_back',
+                'subscription_reactivated', 'product_changed'
+            ]
     else array []::text []
 end;
 comment on function forward.possible_kinds(text, text []) is 'The kinds an event has or may turn out to have';

@@ -30,11 +30,12 @@ struct ForwardCommand: Command {
   }
 
   func run(_ context: Context) async throws -> ExitCode {
-    let targets = try context.configuration().makeTargets()
+    let configuration = try context.configuration()
+    let targets = try configuration.makeTargets(file: context.configurationName)
     if targets.isEmpty { context.log.warning("no targets are configured: there is nothing to send to") }
     return try await context.withDatabase { database in
       let forwarder = Forwarder(
-        connectionString: database.connectionString, targets: targets,
+        connectionString: database.connectionString, targets: targets, settings: configuration.forwarderSettings,
         report: { [log = context.log] in Self.tell($0, log) })
       if isDry {
         let previews = try await forwarder.preview().map { Preview(target: $0.target, request: $0.request) }

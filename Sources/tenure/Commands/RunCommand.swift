@@ -29,7 +29,8 @@ struct RunCommand: Command {
   }
 
   func run(_ context: Context) async throws -> ExitCode {
-    let targets = try context.configuration().makeTargets()
+    let configuration = try context.configuration()
+    let targets = try configuration.makeTargets(file: context.configurationName)
     return try await context.withDatabase { database in
       // The lock is the session's, so it is free again when this process ends, however that happens.
       let lock = try await database.open()
@@ -38,14 +39,14 @@ struct RunCommand: Command {
         throw Failure("another tenure run is at work on this database; this one ends")
       }
       guard let every else {
-        try await once(context, database, targets)
+        try await once(context, database, targets, configuration.forwarderSettings)
         return .done
       }
       let clock = ContinuousClock()
       var next = clock.now
       while !Task.isCancelled {
         do {
-          try await once(context, database, targets)
+          try await once(context, database, targets, configuration.forwarderSettings)
         } catch {
           if Task.isCancelled { break }
           context.log.error("this time failed, the next is tried again", ["error": .init("\(error)")])
@@ -59,10 +60,12 @@ struct RunCommand: Command {
     }
   }
 
-  private func once(_ context: Context, _ database: Database, _ targets: [any Forward.Target]) async throws {
+  private func once(
+    _ context: Context, _ database: Database, _ targets: [any Forward.Target], _ settings: Forwarder.Settings
+  ) async throws {
     let measured = try await MeasureCommand.measure(context, database, asOf: .now, command: "run")
     let forwarded = try await Forwarder(
-      connectionString: database.connectionString, targets: targets,
+      connectionString: database.connectionString, targets: targets, settings: settings,
       report: { [log = context.log] in ForwardCommand.tell($0, log) }
     ).runOnce()
     if context.isJSON {

@@ -40,16 +40,16 @@ struct TargetsReplayCommand: Command {
   }
 
   func run(_ context: Context) async throws -> ExitCode {
-    let targets = try context.configuration().makeTargets()
-    guard let target = targets.first(where: { $0.configuration.name == name }) else {
-      throw TargetsCommand.unknown(name, among: targets.map(\.configuration.name))
+    let configuration = try context.configuration()
+    guard let target = try configuration.makeTargets(named: name, file: context.configurationName).first else {
+      throw TargetsCommand.unknown(name, among: configuration.targets.map(\.name))
     }
     return try await context.withDatabase { database in
       let register = TargetRegister(try await database.open())
       let count = try await register.replay(name, selection, at: Forwarder.systemClock())
       context.log.info("events to send", ["target": .init(name), "events": .init(count)])
       let forwarder = Forwarder(
-        connectionString: database.connectionString, targets: [target],
+        connectionString: database.connectionString, targets: [target], settings: configuration.forwarderSettings,
         report: { [log = context.log] in ForwardCommand.tell($0, log) })
       let summary = try await forwarder.runOnce()
       if context.isJSON {

@@ -33,9 +33,9 @@ struct TargetsTestCommand: Command {
   }
 
   func run(_ context: Context) async throws -> ExitCode {
-    let targets = try context.configuration().makeTargets()
-    guard let target = targets.first(where: { $0.configuration.name == name }) else {
-      throw TargetsCommand.unknown(name, among: targets.map(\.configuration.name))
+    let configuration = try context.configuration()
+    guard let target = try configuration.makeTargets(named: name, file: context.configurationName).first else {
+      throw TargetsCommand.unknown(name, among: configuration.targets.map(\.name))
     }
     let trial = await Trial.run(target, at: Forwarder.systemClock())
     let isDelivered = trial.verdict == .delivered

@@ -7,15 +7,30 @@ extension Configuration {
 
   /// The targets, ready to be sent to.
   ///
-  /// - Throws: ``Failure`` when there is a type of target that this version cannot send to.
-  func makeTargets() throws -> [any Forward.Target] {
-    try targetConfigurations.map { configuration in
+  /// - Parameters:
+  ///   - name: the only one that is needed; nil for all.
+  ///   - file: what messages call the configuration's file.
+  /// - Throws: ``ConfigurationError`` with every target of a type that this version cannot send to. Only sending needs
+  ///   them: all else works with such a configuration.
+  func makeTargets(named name: String? = nil, file: String) throws(ConfigurationError) -> [any Forward.Target] {
+    var made: [any Forward.Target] = []
+    var problems: [ConfigurationError.Problem] = []
+    for (index, target) in targets.enumerated() where name == nil || target.name == name {
       do {
-        return try configuration.makeTarget()
+        if let target = try TargetConfiguration(target)?.makeTarget() { made.append(target) }
       } catch {
-        throw Failure("reading the targets of the configuration: \(error)")
+        problems.append(.init(path: "targets[\(index)].\(error.setting)", message: error.description))
       }
     }
+    if !problems.isEmpty { throw ConfigurationError(file: file, problems: problems) }
+    return made
+  }
+
+  /// How the forwarder works.
+  var forwarderSettings: Forwarder.Settings {
+    var settings = Forwarder.Settings()
+    settings.waitForWord = reporting.waitForWord
+    return settings
   }
 }
 
