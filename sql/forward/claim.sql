@@ -6,7 +6,7 @@ with lane as (
     select
         target.name,
         room.capacity
-    from unnest($3::text [], $4::bigint []) as room (target, capacity)
+    from unnest($3::text[], $4::bigint[]) as room (target, capacity)
     inner join forward.target as target on target.name = room.target
     where target.state = 'active' and (target.held_until is null or target.held_until <= $2::timestamptz)
 ),
@@ -21,8 +21,8 @@ picked as (
             delivery.target = lane.name
             and delivery.state = 'waiting'
             and delivery.due_at <= $7::timestamptz
-            and (delivery.claim is null or delivery.claim = any($5::bigint []))
-            and delivery.delivery_id <> all($6::bigint [])
+            and (delivery.claim is null or delivery.claim = any($5::bigint[]))
+            and delivery.delivery_id <> all($6::bigint[])
         order by delivery.due_at, delivery.delivery_id
         limit lane.capacity
         for update skip locked

@@ -14,8 +14,8 @@ set
     body = case when ended.state = 'delivered' then null else delivery.body end,
     claim = null
 from unnest(
-    $1::bigint [], $2::bigint [], $3::text [], $4::bigint [], $5::text [], $6::timestamptz [], $7::bigint [],
-    $8::timestamptz [], $9::timestamptz []
+    $1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::timestamptz[], $7::bigint[],
+    $8::timestamptz[], $9::timestamptz[]
 ) as ended (delivery_id, claim, state, status, error, due_at, failures, failing_since, at)
 where delivery.delivery_id = ended.delivery_id and delivery.claim = ended.claim and delivery.state = 'waiting'
 returning delivery.delivery_id

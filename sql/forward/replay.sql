@@ -21,7 +21,9 @@ inner join forward.target as target
         and forward.wants(
             target, event.kind, event.also, app.app_key, event.environment, event.country, event.amount
         )
-where event.occurred_at >= coalesce($3::timestamptz, '-infinity') and event.event_id = coalesce($4::text, event.event_id)
+where
+    event.occurred_at >= coalesce($3::timestamptz, '-infinity')
+    and event.event_id = coalesce($4::text, event.event_id)
 order by event.occurred_at, event.source, event.event_id
 on conflict (target, announces) do nothing
 returning delivery_id

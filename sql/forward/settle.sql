@@ -66,7 +66,7 @@ best as materialized (
                 when picked.kind is null then told.announces = picked.announces
                 else told.source = picked.source and told.event_id = picked.event_id
             end
-    left join unnest($2::text [], $3::bigint []) as believed (source, rank) on believed.source = told.source
+    left join unnest($2::text[], $3::bigint[]) as believed (source, rank) on believed.source = told.source
     order by picked.delivery_id, believed.rank desc nulls last, told.received_at, told.event_id
 ),
 

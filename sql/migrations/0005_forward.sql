@@ -10,10 +10,10 @@ create table forward.target (
     added_at timestamptz not null,
     starts_at timestamptz not null,
     max_age interval not null,
-    events text [],
-    apps text [],
-    environments text [] not null,
-    countries text [],
+    events text[],
+    apps text[],
+    environments text[] not null,
+    countries text[],
     minimum_amount bigint,
     held_until timestamptz,
     last_success_at timestamptz,
@@ -83,13 +83,13 @@ comment on column forward.delivery.body is 'What is sent, once it was made, unti
 
 -- What an event announces. Kinds that differ only by what the facts say of the period before share one word.
 create function forward.announces(
-    subscription_key bigint, kind text, also text [], effective text, transaction_id text, occurred_at timestamptz
+    subscription_key bigint, kind text, also text[], effective text, transaction_id text, occurred_at timestamptz
 ) returns text
 language sql stable parallel safe
 return subscription_key || ':'
 || case
     when
-        (kind || also) && array [
+        (kind || also) && array[
             'subscription_started', 'trial_converted', 'subscription_renewed', 'billing_recovered', 'win_back',
             'subscription_reactivated', 'offer_converted', 'non_renewing_purchase', 'consumable_purchase'
         ]
@@ -99,43 +99,43 @@ return subscription_key || ':'
     else kind
 end
 || ':' || coalesce(transaction_id, extract(epoch from occurred_at)::text);
-comment on function forward.announces(bigint, text, text [], text, text, timestamptz) is
+comment on function forward.announces(bigint, text, text[], text, text, timestamptz) is
 'What an event announces: of several that announce the same, one is delivered';
 
-create function forward.accepts(events text [], kinds text []) returns boolean
+create function forward.accepts(events text[], kinds text[]) returns boolean
 language sql immutable parallel safe
 return case
     when events is null then
-        not kinds <@ array ['ignored', 'unrecognised', 'invoice_issued', 'entitlement_changed']
+        not kinds <@ array['ignored', 'unrecognised', 'invoice_issued', 'entitlement_changed']
     else events && kinds
 end;
-comment on function forward.accepts(text [], text []) is
+comment on function forward.accepts(text[], text[]) is
 'Whether a target that wants these events, or names none, wants an event of one of these kinds';
 
 -- The decoder's word may be settled into another one when the delivery is made; a target may want any of them.
-create function forward.possible_kinds(kind text, also text []) returns text []
+create function forward.possible_kinds(kind text, also text[]) returns text[]
 language sql immutable parallel safe
 return kind || also || case
-    when kind = 'subscription_expired' then array ['trial_expired']
-    when kind = 'trial_expired' then array ['subscription_expired']
-    when kind = 'auto_renew_disabled' then array ['trial_cancelled']
-    when kind = 'trial_cancelled' then array ['auto_renew_disabled']
+    when kind = 'subscription_expired' then array['trial_expired']
+    when kind = 'trial_expired' then array['subscription_expired']
+    when kind = 'auto_renew_disabled' then array['trial_cancelled']
+    when kind = 'trial_cancelled' then array['auto_renew_disabled']
     when
         kind in (
             'subscription_started', 'trial_converted', 'subscription_renewed', 'billing_recovered', 'win_back',
             'subscription_reactivated', 'product_changed', 'offer_converted'
         )
         then
-            array [
+            array[
                 'subscription_started', 'trial_converted', 'subscription_renewed', 'billing_recovered', 'win_back',
                 'subscription_reactivated', 'product_changed'
             ]
-    else array []::text []
+    else array[]::text[]
 end;
-comment on function forward.possible_kinds(text, text []) is 'The kinds an event has or may turn out to have';
+comment on function forward.possible_kinds(text, text[]) is 'The kinds an event has or may turn out to have';
 
 create function forward.wants(
-    target forward.target, kind text, also text [], app_key text, environment text, country text, amount bigint
+    target forward.target, kind text, also text[], app_key text, environment text, country text, amount bigint
 ) returns boolean
 language sql immutable parallel safe
 return forward.accepts(target.events, forward.possible_kinds(kind, also))
@@ -143,5 +143,5 @@ and environment = any(target.environments)
 and (target.apps is null or coalesce(app_key = any(target.apps), false))
 and (target.countries is null or coalesce(country = any(target.countries), false))
 and (target.minimum_amount is null or coalesce(abs(amount) >= target.minimum_amount, false));
-comment on function forward.wants(forward.target, text, text [], text, text, text, bigint) is
+comment on function forward.wants(forward.target, text, text[], text, text, text, bigint) is
 'Whether an event is one that a target wants, whatever its age';
