@@ -100,7 +100,26 @@ withdrawn as (
                                 episode.restored_at < bounded.as_of and episode.restored_at < bounded.runs_until, false
                             )
                     )
-        end as withdrawn_at
+        end as withdrawn_at,
+        -- When such a refund interrupted access, and when the last of them gave it back.
+        case
+            when revoked_at is not null
+                then
+                    (
+                        select min(episode.revoked_at)
+                        from unnest(bounded.revoked_at, bounded.restored_at) as episode (revoked_at, restored_at)
+                        where episode.restored_at < bounded.as_of and episode.restored_at < bounded.runs_until
+                    )
+        end as interrupted_at,
+        case
+            when revoked_at is not null
+                then
+                    (
+                        select max(episode.restored_at)
+                        from unnest(bounded.restored_at) as episode (restored_at)
+                        where episode.restored_at < bounded.as_of and episode.restored_at < bounded.runs_until
+                    )
+        end as given_back_at
     from bounded
     order by subscription_key, class, purchased_at, transaction_id
     offset 0
@@ -267,6 +286,7 @@ carried as (
                     max(
                         case
                             when is_base then base_stretch_started_at
+                            when counts and given_back_at is not null then given_back_at
                             when counts and not coalesce(is_unbroken, false) then purchased_at
                         end
                     ) over periods
@@ -331,7 +351,12 @@ begun as (
             or country is distinct from previous_country
             or offer is distinct from previous_offer
         ) as is_elsewhere,
-        coalesce(previous_counts and not (counts and is_unbroken), false) as ends_stretch
+        coalesce(previous_counts and not (counts and is_unbroken), false) as ends_stretch,
+        -- The stretch that an interruption within the period ended began with the period or before it.
+        case
+            when counts and interrupted_at is not null
+                then case when is_unbroken then previous_stretch_started_at else purchased_at end
+        end as interrupted_stretch_started_at
     from opened
     order by subscription_key, class, purchased_at, transaction_id
     offset 0
@@ -344,15 +369,31 @@ moved as (
         sum(
             case
                 when is_base then base_months_before
-                when ends_stretch then ledger.whole_months(previous_stretch_started_at, previous_paid_until)
-                else 0
+                else
+                    case
+                        when ends_stretch then ledger.whole_months(previous_stretch_started_at, previous_paid_until)
+                        else 0
+                    end
+                    + case
+                        when interrupted_stretch_started_at is not null
+                            then ledger.whole_months(interrupted_stretch_started_at, interrupted_at)
+                        else 0
+                    end
             end
         ) over periods as months_before,
         sum(
             case
                 when is_base then base_rest_before
-                when ends_stretch then ledger.rest_of_months(previous_stretch_started_at, previous_paid_until)
-                else interval '0'
+                else
+                    case
+                        when ends_stretch then ledger.rest_of_months(previous_stretch_started_at, previous_paid_until)
+                        else interval '0'
+                    end
+                    + case
+                        when interrupted_stretch_started_at is not null
+                            then ledger.rest_of_months(interrupted_stretch_started_at, interrupted_at)
+                        else interval '0'
+                    end
             end
         ) over periods as rest_before
     from begun

@@ -155,4 +155,16 @@ struct WinBackTests {
         "clamped 1", "free 1", "grace 2", "refunded 1", "rests 1", "short 0",
       ])
   }
+
+  @Test("a refund that was taken back parts the paid time: nine and seventeen days are no month")
+  func interruptedMonths() async throws {
+    let life = Life("a").buys("2025-01-01", until: "2025-02-01").isRefunded("2025-01-10", "full").isRestored(
+      "2025-01-15")
+    let program = try await Installation([life], asOf: "2025-03-01")
+    try await expect(program.lines("subscriptions", "paid_months"), is: ["0"])
+    // With the next month, the seventeen days and it are one stretch: a month and the rest.
+    try await program.ingest([life.renews(until: "2025-03-01")])
+    try await program.measure(asOf: "2025-03-02")
+    try await expect(program.lines("subscriptions", "paid_months"), is: ["1"])
+  }
 }
