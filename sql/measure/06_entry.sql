@@ -40,6 +40,9 @@ select
     ) = nth as is_end
 from episode;
 
+create index on refund_episode (subscription_key, transaction_id);
+analyze refund_episode;
+
 -- What the entries change. What they concern is their period's.
 create temp table change on commit drop as
 select
