@@ -141,11 +141,15 @@ struct LocalServerTests {
     let writer = try await Connection.open(local.connectionString)
     try await writer.execute("create table kept as select 1 as number")
     try await writer.execute("begin; create table lost as select 1 as number")
-    let (_, program) = try await waitingCommand(on: local)
+    let (holder, program) = try await waitingCommand(on: local)
     await local.leave()
     program.send(SIGKILL)
     #expect(await program.ended().code == 128 + SIGKILL)
     try await serverHasEnded()
+    // Not before: a connection that nobody holds is closed, and then the command would not have waited, nor the writer
+    // have been in the middle of its work.
+    await holder.close()
+    await writer.close()
     #expect(try log.contains("database system is shut down"))
     let again = try await LocalServer.start(environment: environment, log: Log())
     let row = try await Connection.open(again.connectionString).query(
