@@ -103,7 +103,7 @@ public struct Measurer: Sendable {
       SQLFiles.text("measure/00_book.sql"),
       [
         .int(runID), .timestamp(microseconds: asOf.microseconds), .text(settings.timeZone),
-        .int(settings.waitForWord), .bool(isRebuild),
+        .int(settings.waitForWord), .text(settings.monthlyFactors.rawValue), .bool(isRebuild),
       ])
     let steps = SQLFiles.folder("measure").filter { !$0.name.hasPrefix("00_") }
     let checks = SQLFiles.folder("checks")

@@ -120,8 +120,18 @@ public struct ReportQuery: Sendable {
       case .flow: return "\(sum("sum(\(name))", column)) as \(name)"
       case .whole: return "case when bool_and(\(name) is not null) then \(sum("sum(\(name))", column)) end as \(name)"
       case .stock, .distinct, .count, .rate:
-        return "coalesce(sum(\(name)) filter (where day = last_day), 0) as \(name)"
-      case .opening: return "coalesce(sum(\(name)) filter (where day = first_day), 0) as \(name)"
+        // What is unknown in every row stays unknown.
+        return """
+          case when count(\(name)) > 0 then \(sum("coalesce(sum(\(name)) filter (where day = last_day), 0)", column)) end
+            as \(name)
+          """
+      case .ratio:
+        // What the comment names stands in the same row, and both are sums.
+        let parts = column.meaning.split(separator: " ").filter { $0 != "/" }.map { "sum(\"\($0)\")::numeric" }
+        return "trim_scale(round(\(parts.joined(separator: " / nullif(")), 0), 6)) as \(name)"
+      case .every: return "bool_and(\(name)) as \(name)"
+      case .opening:
+        return "\(sum("coalesce(sum(\(name)) filter (where day = first_day), 0)", column)) as \(name)"
       case .detail:
         if column.name == "is_complete" {
           // Of a sparse report the last row may be long before the last day, so the calendar decides.

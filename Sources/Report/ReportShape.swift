@@ -20,6 +20,10 @@ public struct ReportShape: Sendable, Equatable {
     case count = "Count"
     /// A share: never summed.
     case rate = "Rate"
+    /// The share of one column in another, its comment says `Ratio: a / b`: made anew from their sums.
+    case ratio = "Ratio"
+    /// Is true where it is true of every part.
+    case every = "Every"
     /// Belongs to its row.
     case detail = "Detail"
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Measure
 import TestSupport
 import Testing
 import Vocabulary

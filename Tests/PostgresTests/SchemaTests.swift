@@ -107,7 +107,7 @@ import Testing
         and (
           obj_description(c.oid, 'pg_class') is null
           or coalesce(col_description(c.oid, a.attnum), '')
-            !~ '^(Dimension|Flow|Whole|Stock|Opening|Distinct|Count|Rate|Detail): .'
+            !~ '^(Dimension|Flow|Whole|Stock|Opening|Distinct|Count|Rate|Ratio|Every|Detail): .'
         )
       """)
     await connection.close()

@@ -416,6 +416,10 @@ monthly as (
                 line.period,
                 product.period,
                 ledger.usual_length((extract(epoch from line.expires_at - line.purchased_at) / 86400)::numeric)
+            ),
+            coalesce(
+                (select book.settings ->> 'mrr_factors' from measure.book as book order by book.book_id desc limit 1),
+                'calendar'
             )
         ) as price
     from line

@@ -1,6 +1,6 @@
 -- Opens a new book when the settings differ from the newest's, and says what the steps need to know.
--- $1 the run's number, $2 its as-of moment, $3 the reporting zone, $4 the wait for the store's word in seconds, $5 whether
--- everything is derived again.
+-- $1 the run's number, $2 its as-of moment, $3 the reporting zone, $4 the wait for the store's word in seconds, $5 the factors
+-- that bring prices to a month, $6 whether everything is derived again.
 with newest as (
     select
         book_id,
@@ -15,6 +15,7 @@ wanted as (
         jsonb_build_object(
             'timezone', $3::text,
             'wait_for_word', $4::bigint,
+            'mrr_factors', $5::text,
             'catalogue', md5(
                 coalesce(
                     string_agg(
@@ -43,8 +44,9 @@ select
     $2::timestamptz,
     $3::text,
     make_interval(secs => $4::bigint),
+    $5::text,
     -- The wait decides how periods end, not only how they are summed.
-    $5::boolean
+    $6::boolean
     or coalesce((newest.settings -> 'wait_for_word') is distinct from (wanted.settings -> 'wait_for_word'), false)
     and newest.book_id is not null,
     coalesce(opened.book_id, newest.book_id),

@@ -4,6 +4,7 @@ create temp table this_run (
     as_of timestamptz not null,
     zone text not null,
     wait_for_word interval not null,
+    mrr_factors text not null,
     is_rebuild boolean not null,
     book_id bigint not null,
     is_new_book boolean not null

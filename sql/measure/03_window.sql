@@ -1,6 +1,6 @@
 -- Decides which chains to settle and from where: the second-last transaction before the first that changed, whose stored
 -- state carries all that came before it.
-create temp table settling on commit drop as
+create temp table first_change on commit drop as
 with touched as (
     select
 subscription_key,
@@ -52,15 +52,71 @@ purchased_at
     where due_at < (select as_of from this_run)
 ),
 
-first_change as (
+selected as (
     select
 subscription_key,
 min(at) as from_at
     from touched
     group by subscription_key
+)
+
+select *
+from selected;
+
+analyze first_change;
+
+-- Chains that continue one another are read as one line: with one of them all are settled, from their beginning.
+create temp table joined on commit drop as
+with recursive reached as (
+    select
+        first_change.subscription_key as reached_from,
+        first_change.subscription_key
+    from first_change
+    where
+        exists (select from fact.link where link.subscription_key = first_change.subscription_key)
+        or exists (select from fact.link where link.previous_subscription_key = first_change.subscription_key)
+    union
+    select
+        reached.reached_from,
+        neighbour.subscription_key
+    from reached
+    cross join lateral (
+        select link.previous_subscription_key as subscription_key
+        from fact.link
+        where link.subscription_key = reached.subscription_key
+        union all
+        select link.subscription_key
+        from fact.link
+        where link.previous_subscription_key = reached.subscription_key
+    ) as neighbour
 ),
 
-classes as (
+lined as (
+    select
+        subscription_key,
+        min(subscription_key) over (partition by reached_from) as line_key
+    from reached
+)
+
+select
+    lined.subscription_key,
+    min(lined.line_key) as line_key
+from lined
+inner join fact.chain as chain using (subscription_key)
+group by lined.subscription_key;
+
+insert into first_change
+select
+joined.subscription_key,
+'-infinity'
+from joined
+left join first_change using (subscription_key)
+where first_change.subscription_key is null;
+
+analyze first_change;
+
+create temp table settling on commit drop as
+with classes as (
     select
 subscription_key,
 min(class) as least_class,
@@ -74,8 +130,11 @@ select
     first_change.from_at,
     context.purchased_at as base_at,
     context.transaction_id as base_transaction_id,
-    chain.subscription_key is null as is_new
+    chain.subscription_key is null as is_new,
+    coalesce(joined.line_key, first_change.subscription_key) as line_key,
+    chain.line_key as line_key_before
 from first_change
+left join joined using (subscription_key)
 left join ledger.chain as chain using (subscription_key)
 left join classes using (subscription_key)
 left join lateral (
@@ -98,7 +157,7 @@ is_empty
         and chain.class = coalesce(classes.least_class, chain.class)
         and chain.class = coalesce(classes.greatest_class, chain.class)
     having count(*) = 2 and not bool_or(before.is_empty)
-) as context on true;
+) as context on joined.line_key is null;
 
 analyze settling;
 
@@ -107,6 +166,7 @@ create temp table line on commit drop as
 with unchanged as (
     select
         stored.*,
+        settling.line_key,
         coalesce(
             stored.purchased_at = settling.base_at and stored.transaction_id = settling.base_transaction_id, false
         ) as is_base
@@ -126,6 +186,7 @@ with unchanged as (
 )
 
 select
+    line_key,
     subscription_key,
     purchased_at,
     transaction_id,
@@ -164,6 +225,7 @@ select
 from unchanged
 union all
 select
+    line_key,
     subscription_key,
     purchased_at,
     transaction_id,
@@ -200,8 +262,9 @@ select
     null,
     null
 from effective
+inner join settling using (subscription_key)
 where purchased_at < (select as_of from this_run)
-order by subscription_key, purchased_at, transaction_id;
+order by line_key, purchased_at, transaction_id;
 
 create index on line (subscription_key, purchased_at, transaction_id);
 analyze line (subscription_key, transaction_id, class);

@@ -1,10 +1,12 @@
 -- Derives each period's course as of the run's moment: how it ended, how it began, what kind of charge it was, and what
--- is carried on to the next. All windows are one: a chain's periods of one class in the order they were bought. Where a
+-- is carried on to the next. All windows are one: a line's periods of one class in the order they were bought; a chain that
+-- continues no other is a line by itself. Where a
 -- step ends with "offset 0", what it found is computed once, not anew wherever a later step mentions it; the order named
 -- with it is the one that the rows have already, and keeps them from being sorted again.
 create temp table period on commit drop as
 with worded as (
     select
+        line.line_key,
         line.subscription_key,
         line.purchased_at,
         line.transaction_id,
@@ -67,7 +69,7 @@ followed as (
         lead(purchased_at) over periods as next_at,
         lead(reason) over periods as next_reason
     from worded
-    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
+    window periods as (partition by line_key, class order by purchased_at, transaction_id)
 ),
 
 bounded as (
@@ -121,7 +123,7 @@ withdrawn as (
                     )
         end as given_back_at
     from bounded
-    order by subscription_key, class, purchased_at, transaction_id
+    order by line_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -150,7 +152,7 @@ fated as (
             else 'ended'
         end as fate
     from withdrawn
-    order by subscription_key, class, purchased_at, transaction_id
+    order by line_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -166,7 +168,7 @@ lost as (
         -- Retry lasts until the store says expired, at most 60 days.
         case when fate = 'failed' then least(expired_said_at, expires_at + interval '60 days') end as retry_closes_at
     from fated
-    order by subscription_key, class, purchased_at, transaction_id
+    order by line_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -222,7 +224,7 @@ ended as (
                     )
         end as ends_off
     from lost
-    order by subscription_key, class, purchased_at, transaction_id
+    order by line_key, class, purchased_at, transaction_id
     offset 0
 ),
 
@@ -230,6 +232,8 @@ preceded as (
     select
         *,
         row_number() over periods as nth,
+        lag(subscription_key) over periods as previous_subscription_key,
+        lead(subscription_key) over periods as next_subscription_key,
         lag(transaction_id) over periods as previous_transaction_id,
         lag(fate) over periods as previous_fate,
         lag(is_suspended) over periods as previous_is_suspended,
@@ -247,7 +251,7 @@ preceded as (
         lag(counts) over periods as previous_counts,
         coalesce(lag(fate = 'continued') over periods, false) and not is_base as is_continuing
     from ended
-    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
+    window periods as (partition by line_key, class order by purchased_at, transaction_id)
 ),
 
 placed as (
@@ -293,7 +297,7 @@ carried as (
         end as stretch_started_at
     from placed
     window periods as (
-        partition by subscription_key, class order by purchased_at, transaction_id
+        partition by line_key, class order by purchased_at, transaction_id
         rows between unbounded preceding and current row
     )
 ),
@@ -305,7 +309,7 @@ opened as (
         lag(stretch_started_at) over periods as previous_stretch_started_at,
         paid_number - (class = 'own' and not is_free)::integer > 0 as has_paid_before
     from carried
-    window periods as (partition by subscription_key, class order by purchased_at, transaction_id)
+    window periods as (partition by line_key, class order by purchased_at, transaction_id)
 ),
 
 begun as (
@@ -346,11 +350,12 @@ begun as (
         end as charge,
         is_continuing and not previous_is_trial as follows_paid_time,
         class = 'own' and not is_trial as is_paid_time,
+        coalesce(subscription_key <> previous_subscription_key, false) as is_handed_over,
         (
             product_id is distinct from previous_product_id
             or country is distinct from previous_country
             or offer is distinct from previous_offer
-        ) as is_elsewhere,
+        ) as is_other_row,
         coalesce(previous_counts and not (counts and is_unbroken), false) as ends_stretch,
         -- The stretch that an interruption within the period ended began with the period or before it.
         case
@@ -358,14 +363,16 @@ begun as (
                 then case when is_unbroken then previous_stretch_started_at else purchased_at end
         end as interrupted_stretch_started_at
     from opened
-    order by subscription_key, class, purchased_at, transaction_id
+    order by line_key, class, purchased_at, transaction_id
     offset 0
 ),
 
 moved as (
     select
         *,
-        is_paid_time and follows_paid_time and is_elsewhere as is_moved,
+        is_other_row or is_handed_over as is_elsewhere,
+        is_paid_time and follows_paid_time and (is_other_row or is_handed_over) as is_moved,
+        lead(opening) over periods as next_opening,
         sum(
             case
                 when is_base then base_months_before
@@ -398,12 +405,13 @@ moved as (
         ) over periods as rest_before
     from begun
     window periods as (
-        partition by subscription_key, class order by purchased_at, transaction_id
+        partition by line_key, class order by purchased_at, transaction_id
         rows between unbounded preceding and current row
     )
 )
 
 select
+    line_key,
     subscription_key,
     purchased_at,
     transaction_id,
@@ -439,10 +447,14 @@ select
     retry_ends_at,
     due_at,
     closed_at,
+    previous_subscription_key,
+    next_subscription_key,
     previous_transaction_id,
     previous_ends_in_grace,
     previous_ends_off,
     previous_product_id,
+    previous_country,
+    previous_offer,
     previous_price,
     previous_currency,
     previous_period,
@@ -452,6 +464,7 @@ select
     is_paid_time,
     follows_paid_time,
     coalesce(previous_fate = 'paused', false) as follows_pause,
+    is_other_row,
     is_elsewhere,
     is_moved,
     opening,
@@ -470,10 +483,20 @@ select
         when fate = 'paused' then 'paused'
         when is_suspended then 'suspended'
         else 'churned_' || churn_reason
-    end as closing
+    end as closing,
+    -- What became of a trial is told by its last period.
+    case
+        when not is_trial or next_opening = 'trial_continued' then null
+        when next_opening = 'trial_converted' then 'converted'
+        when fate = 'in_grace' or retry_ends_at >= as_of then 'in_retry'
+        when lost_at is not null or fate = 'continued' then 'expired'
+        when not auto_renew then 'cancelled'
+        else 'running'
+    end as trial_state
 from moved;
 
 create index on period (subscription_key, transaction_id);
+create index on period (line_key, purchased_at);
 analyze period (subscription_key, transaction_id, class, is_paid_time, closing, opening);
 
 -- Transactions that give no access are still charges, of the kind that the period before them makes them.
@@ -510,7 +533,7 @@ left join lateral (
     select *
     from period
     where
-        period.subscription_key = bare.subscription_key
+        period.line_key = bare.line_key
         and period.class = bare.class
         and (period.purchased_at, period.transaction_id) < (bare.purchased_at, bare.transaction_id)
     order by period.purchased_at desc, period.transaction_id desc

@@ -86,13 +86,13 @@ select
 from period
 where is_paid_time and closing is not null and closing <> 'continued'
 union all
--- What goes on in another row leaves this one.
+-- What goes on in another row or another chain leaves this one.
 select
-    subscription_key,
+    previous_subscription_key,
     previous_transaction_id,
     1,
     purchased_at,
-    'moved_out',
+    case when is_other_row then 'moved_out' else 'handed_over' end,
     -1,
     0,
     -previous_ends_in_grace::integer,
@@ -252,7 +252,7 @@ from period
 where class = 'family' and closing is not null and closing <> 'continued'
 union all
 select
-subscription_key,
+previous_subscription_key,
 previous_transaction_id,
 1,
 purchased_at,
@@ -343,6 +343,8 @@ select
     running_period as period,
     running_days as days,
     case when follows_paid_time or follows_pause then previous_product_id end as from_product_id,
+    case when follows_paid_time then previous_country end as from_country,
+    case when follows_paid_time then previous_offer end as from_offer,
     case when follows_paid_time or follows_pause then previous_price end as from_price,
     case when follows_paid_time or follows_pause then previous_currency end as from_currency,
     case when follows_paid_time or follows_pause then previous_period end as from_period,
@@ -381,6 +383,8 @@ select
     case when change.active > 0 then period.running_period end,
     case when change.active > 0 then period.running_days end,
     case when change.active < 0 then period.product_id end,
+    case when change.active < 0 then period.country end,
+    case when change.active < 0 then period.offer end,
     case when change.active < 0 then period.running_price end,
     case when change.active < 0 then period.currency end,
     case when change.active < 0 then period.running_period end,
@@ -428,6 +432,8 @@ select
     null,
     null,
     bare_charge.previous_product_id,
+    null,
+    null,
     null,
     null,
     null,
@@ -499,6 +505,8 @@ with compared as (
             entry.period,
             entry.days,
             entry.from_product_id,
+            entry.from_country,
+            entry.from_offer,
             entry.from_price,
             entry.from_currency,
             entry.from_period,
@@ -561,6 +569,8 @@ select
     (difference.line).period,
     (difference.line).days,
     (difference.line).from_product_id,
+    (difference.line).from_country,
+    (difference.line).from_offer,
     (difference.line).from_price,
     (difference.line).from_currency,
     (difference.line).from_period,
@@ -602,6 +612,8 @@ insert into ledger.entry (
     period,
     days,
     from_product_id,
+    from_country,
+    from_offer,
     from_price,
     from_currency,
     from_period,
@@ -640,6 +652,8 @@ select
     period,
     days,
     from_product_id,
+    from_country,
+    from_offer,
     from_price,
     from_currency,
     from_period,

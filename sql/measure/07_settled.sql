@@ -1,4 +1,60 @@
 -- Keeps the periods as settled, what was last said of each chain, and the products as they were seen.
+create temp table trial_before on commit drop as
+select
+    period.subscription_key,
+    period.trial_started_at,
+    period.trial_state,
+    period.trial_product_id,
+    period.trial_country
+from settling
+inner join ledger.period as period using (subscription_key)
+where
+    period.trial_state is not null
+    and not settling.is_new
+    and (
+        settling.base_at is null
+        or (period.purchased_at, period.transaction_id) >= (settling.base_at, settling.base_transaction_id)
+    );
+
+-- A trial of several free periods is one, of the first one's product and country.
+create temp table trial_after on commit drop as
+select
+    last_period.subscription_key,
+    last_period.transaction_id,
+    last_period.trial_started_at,
+    last_period.trial_state,
+    first_period.product_id as trial_product_id,
+    first_period.country as trial_country
+from pg_temp.period as last_period
+cross join lateral (
+    select
+        last_period.product_id,
+        last_period.country
+    where last_period.opening = 'trial_started'
+    union all
+    select
+        settled.product_id,
+        settled.country
+    from pg_temp.period as settled
+    where
+        last_period.opening <> 'trial_started'
+        and settled.line_key = last_period.line_key
+        and settled.purchased_at = last_period.trial_started_at
+        and settled.opening = 'trial_started'
+    union all
+    select
+        stored.product_id,
+        stored.country
+    from ledger.period as stored
+    where
+        last_period.opening <> 'trial_started'
+        and stored.subscription_key = last_period.subscription_key
+        and stored.purchased_at = last_period.trial_started_at
+        and stored.opening = 'trial_started'
+    limit 1
+) as first_period
+where last_period.trial_state is not null;
+
 delete from ledger.period
 using settling
 where
@@ -54,11 +110,15 @@ select
     period.paid_number,
     period.first_paid_at,
     period.trial_started_at,
+    trial_after.trial_state,
+    trial_after.trial_product_id,
+    trial_after.trial_country,
     period.stretch_started_at,
     period.months_before,
     period.rest_before
 from pg_temp.period
 inner join line using (subscription_key, transaction_id)
+left join trial_after using (subscription_key, transaction_id)
 union all
 select
     subscription_key,
@@ -109,6 +169,9 @@ select
     first_paid_at,
     null,
     null,
+    null,
+    null,
+    null,
     0,
     interval '0'
 from bare_charge
@@ -116,6 +179,7 @@ order by subscription_key, purchased_at, transaction_id;
 
 insert into ledger.chain as chain (
     subscription_key,
+    line_key,
     class,
     purchased_at,
     transaction_id,
@@ -143,7 +207,7 @@ last_period as (
             transaction_id,
             true as gives_access
         from pg_temp.period
-        where next_at is null
+        where (next_subscription_key is distinct from subscription_key)
         union all
         select
             subscription_key,
@@ -158,6 +222,7 @@ last_period as (
 
 select
     settling.subscription_key,
+    settling.line_key,
     classes.class,
     last_period.purchased_at,
     last_period.transaction_id,
@@ -187,6 +252,7 @@ left join lateral (
     limit 1
 ) as offered on true
 on conflict (subscription_key) do update set
+    line_key = excluded.line_key,
     class = case
         when chain.class is null or chain.class = excluded.class then excluded.class
         when excluded.class is null then chain.class

@@ -1,82 +1,85 @@
 -- Brings the daily totals up to date by what was posted, or sums them anew under a new book, and keeps what this run
 -- changed.
-create temp table counted on commit drop as
-with entries as (
-    select
-        subscription_key,
-purchased_at,
-transaction_id,
-sign,
-part,
-at,
-kind,
-product_id,
-country,
-offer,
-active,
-trial,
-        grace,
-retry,
-set_to_cancel,
-paused,
-family,
-charge,
-amount,
-currency,
-tax,
-commission,
-proceeds,
-price,
-        price_currency,
-period,
-days,
-from_product_id,
-from_price,
-from_currency,
-from_period,
-from_days
-    from posting
-    where not (select is_new_book from this_run)
-    union all
-    select
-        subscription_key,
-purchased_at,
-transaction_id,
-sign,
-part,
-at,
-kind,
-product_id,
-country,
-offer,
-active,
-trial,
-        grace,
-retry,
-set_to_cancel,
-paused,
-family,
-charge,
-amount,
-currency,
-tax,
-commission,
-proceeds,
-price,
-        price_currency,
-period,
-days,
-from_product_id,
-from_price,
-from_currency,
-from_period,
-from_days
-    from ledger.entry
-    where (select is_new_book from this_run)
-),
+create temp view totalled as
+select
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    sign,
+    part,
+    at,
+    kind,
+    product_id,
+    country,
+    offer,
+    active,
+    trial,
+    grace,
+    retry,
+    set_to_cancel,
+    paused,
+    family,
+    charge,
+    amount,
+    currency,
+    tax,
+    commission,
+    proceeds,
+    price,
+    price_currency,
+    period,
+    days,
+    from_product_id,
+    from_country,
+    from_offer,
+    from_price,
+    from_currency,
+    from_period,
+    from_days
+from posting
+where not (select is_new_book from this_run)
+union all
+select
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    sign,
+    part,
+    at,
+    kind,
+    product_id,
+    country,
+    offer,
+    active,
+    trial,
+    grace,
+    retry,
+    set_to_cancel,
+    paused,
+    family,
+    charge,
+    amount,
+    currency,
+    tax,
+    commission,
+    proceeds,
+    price,
+    price_currency,
+    period,
+    days,
+    from_product_id,
+    from_country,
+    from_offer,
+    from_price,
+    from_currency,
+    from_period,
+    from_days
+from ledger.entry
+where (select is_new_book from this_run);
 
+create temp table counted on commit drop as
 -- A change of product is told by its beginning; its refund asks there which way it went.
-changed_product as (
+with changed_product as (
     select
         entries.subscription_key,
         entries.purchased_at,
@@ -95,7 +98,7 @@ changed_product as (
         coalesce(entries.from_currency, began.from_currency) as from_currency,
         coalesce(entries.from_period, began.from_period) as from_period,
         coalesce(entries.from_days, began.from_days) as from_days
-    from entries
+    from totalled as entries
     left join lateral (
         select entry.*
         from ledger.entry as entry
@@ -119,15 +122,18 @@ monthly as (
             changed_product.price,
             coalesce(
                 changed_product.period, product.period, ledger.usual_length(changed_product.days)
-            )
+            ),
+            this_run.mrr_factors
         ) as mrr,
         ledger.monthly_price(
             changed_product.from_price,
             coalesce(
                 changed_product.from_period, from_product.period, ledger.usual_length(changed_product.from_days)
-            )
+            ),
+            this_run.mrr_factors
         ) as from_mrr
     from changed_product
+    cross join this_run
     inner join fact.chain as chain using (subscription_key)
     left join reference.product as product
         on chain.app_id = product.app_id and changed_product.product_id = product.product_id
@@ -174,6 +180,11 @@ select
     entries.sign,
     entries.part,
     entries.kind,
+    entries.active = 1 and (
+        entries.product_id is distinct from entries.from_product_id
+        or entries.country is distinct from entries.from_country
+        or entries.offer is distinct from entries.from_offer
+    ) as is_from_other_row,
     entries.active,
     entries.trial,
     entries.grace,
@@ -188,7 +199,7 @@ select
     entries.proceeds,
     directed.direction,
     case when entries.charge = 'product_change' then directed.direction else entries.charge end as charge
-from entries
+from totalled as entries
 inner join fact.chain as chain using (subscription_key)
 cross join this_run
 left join directed using (subscription_key, purchased_at, transaction_id, part, at, kind, sign);
@@ -249,7 +260,9 @@ from (
         coalesce(sum(sign) filter (where kind = 'recovered'), 0) as recovered,
         coalesce(sum(sign) filter (where kind = 'refund_reversed' and active = 1), 0) as refund_reversed,
         coalesce(sum(sign) filter (where kind = 'resumed'), 0) as resumed,
-        coalesce(sum(sign) filter (where kind in ('renewed', 'product_changed') and active = 1), 0) as moved_in,
+        coalesce(
+            sum(sign) filter (where kind in ('renewed', 'product_changed') and is_from_other_row), 0
+        ) as moved_in,
         coalesce(sum(sign) filter (where kind = 'churned_voluntary'), 0) as churned_voluntary,
         coalesce(sum(sign) filter (where kind = 'churned_billing'), 0) as churned_billing,
         coalesce(sum(sign) filter (where kind = 'churned_price_increase'), 0) as churned_price_increase,

@@ -1,13 +1,32 @@
--- Chains by the last movement of each day, week, month, quarter and year: which ended it churned, and which of those were
--- active when it began. What the chains contributed before this run is taken back, what they do now is added.
+-- Chains, those that continue one another as one, by the last movement of each day, week, month, quarter and year: which
+-- ended it churned, and which of those were active when it began. What the chains contributed before this run is taken
+-- back, what they do now is added.
 create temp table moved_chain on commit drop as
-select subscription_key
-from posting
-where active <> 0 and not (select is_new_book from this_run)
-group by subscription_key
+with moved_line as (
+    select settling.line_key
+    from settling
+    where
+        settling.line_key <> settling.line_key_before
+        or exists (
+            select from posting
+            where posting.subscription_key = settling.subscription_key and posting.active <> 0
+        )
+    group by settling.line_key
+)
+
+select
+    settling.subscription_key,
+    settling.line_key,
+    coalesce(settling.line_key_before, settling.line_key) as line_key_before
+from moved_line
+inner join settling using (line_key)
+where not (select is_new_book from this_run)
 union all
-select subscription_key
-from fact.chain
+select
+    subscription_key,
+    line_key,
+    line_key
+from ledger.chain
 where (select is_new_book from this_run);
 
 create temp table churn_move on commit drop as
@@ -22,20 +41,26 @@ with version as (
 netted as (
     select
         version.is_after,
-        entry.subscription_key,
+        case when version.is_after then moved_chain.line_key else moved_chain.line_key_before end as line_key,
         entry.at,
         entry.kind,
-        sum(entry.sign * entry.active) as active
+        sum(entry.sign * entry.active) as active,
+        min(entry.subscription_key) as subscription_key
     from moved_chain
     inner join ledger.entry as entry using (subscription_key)
     inner join version on version.is_after or entry.run_id < (select run_id from this_run)
-    where entry.active <> 0 and entry.kind not in ('renewed', 'product_changed', 'moved_out')
-    group by version.is_after, entry.subscription_key, entry.at, entry.kind
+    where entry.active <> 0 and entry.kind not in ('renewed', 'product_changed', 'moved_out', 'handed_over')
+    group by
+        version.is_after,
+        case when version.is_after then moved_chain.line_key else moved_chain.line_key_before end,
+        entry.at,
+        entry.kind
     having sum(entry.sign) <> 0
 )
 
 select
     is_after,
+    line_key,
     subscription_key,
     at at time zone (select zone from this_run) as at,
     kind,
@@ -44,9 +69,9 @@ select
     lead(at at time zone (select zone from this_run)) over moves as next_at
 from netted
 -- At one moment a loss comes before what follows it.
-window moves as (partition by is_after, subscription_key order by at, active);
+window moves as (partition by is_after, line_key order by at, active);
 
-create index on churn_move (subscription_key, is_after, at);
+create index on churn_move (line_key, is_after, at);
 analyze churn_move;
 
 create temp table period_churn_difference on commit drop as
@@ -79,7 +104,7 @@ judged as (
                     select first_move.active < 0
                     from churn_move as first_move
                     where
-                        first_move.subscription_key = last_in_period.subscription_key
+                        first_move.line_key = last_in_period.line_key
                         and first_move.is_after = last_in_period.is_after
                         and first_move.at >= last_in_period.starts_on
                     order by first_move.at, first_move.active

@@ -63,6 +63,9 @@ create table ledger.period (
     paid_number integer not null,
     first_paid_at timestamptz,
     trial_started_at timestamptz,
+    trial_state text,
+    trial_product_id text,
+    trial_country text,
     stretch_started_at timestamptz,
     months_before integer not null,
     rest_before interval not null,
@@ -83,6 +86,9 @@ comment on column ledger.period.charge is
 comment on column ledger.period.opening is 'How it began: a movement, or trial_started, trial_continued, family_granted';
 comment on column ledger.period.closing is
 'How it ended: continued, a movement, trial_lost or family_ended; null while it runs';
+comment on column ledger.period.trial_state is
+'Of the last period of a trial: converted, expired, cancelled, running or in_retry; null elsewhere';
+comment on column ledger.period.trial_product_id is 'Of the last period of a trial: the product of its first';
 comment on column ledger.period.due_at is 'The next moment at which its course may change without a new fact';
 comment on column ledger.period.months_before is
 'Whole months of paid access in the unbroken stretches that ended before the running one';
@@ -119,6 +125,8 @@ create table ledger.entry (
     period text,
     days numeric,
     from_product_id text,
+    from_country text,
+    from_offer text,
     from_price bigint,
     from_currency text,
     from_period text,
@@ -134,17 +142,23 @@ comment on column ledger.entry.part is '0: how the period began, 1: what came la
 comment on column ledger.entry.charge is 'Kind of the charge that was made or returned; null when no money is concerned';
 comment on column ledger.entry.amount is 'Money charged, negative when returned, in micros; null when unknown';
 comment on column ledger.entry.price is 'Price of the running period that is gained, in micros, for its MRR';
+comment on column ledger.entry.from_product_id is
+'The product before, of a change; likewise country, offer, price, currency and length';
 comment on column ledger.entry.from_price is 'Price of the running period that is left, in micros, for its MRR';
 
 create table ledger.chain (
     subscription_key bigint primary key,
+    line_key bigint not null,
     class text,
     purchased_at timestamptz,
     transaction_id text,
     auto_renew boolean,
     win_back_offers text[]
 );
+create index chain_of_line on ledger.chain (line_key);
 comment on table ledger.chain is 'Chains as the last run that settled them left them: the last period and the newest word';
+comment on column ledger.chain.line_key is
+'The least key of the chains that continue one another and are read as one line; of a chain alone its own';
 comment on column ledger.chain.class is 'The class of its transactions, or mixed';
 comment on column ledger.chain.purchased_at is 'When its last subscription transaction was bought; null when it has none';
 comment on column ledger.chain.win_back_offers is
@@ -253,30 +267,38 @@ return (
 comment on function ledger.usual_length(numeric) is
 'The length that stores sell which is nearest to so many days: 28 to 31 are a month';
 
-create function ledger.monthly_price(price bigint, period text) returns bigint
+create function ledger.monthly_price(price bigint, period text, factors text) returns bigint
 language sql immutable parallel safe
 return (
     with length as (
         select
             substring(period from '^P([0-9]+)')::numeric as n,
             right(period, 1) as unit
+    ),
+
+    in_weeks as (
+        select
+            case when unit = 'D' and mod(n, 7) = 0 then n / 7 else n end as n,
+            case when unit = 'D' and mod(n, 7) = 0 then 'W' else unit end as unit
+        from length
     )
 
     select
         ledger.half_even(
             case
-                when unit = 'D' and mod(n, 7) = 0 then price * 52 * 7 / (12 * n)
+                when unit = 'D' and factors = 'revenuecat' then price * 30 / n
+                when unit = 'W' and factors = 'revenuecat' then price * 4 / n
                 when unit = 'D' then price * 365 / (12 * n)
                 when unit = 'W' then price * 52 / (12 * n)
                 when unit = 'M' then price / n
                 when unit = 'Y' then price / (12 * n)
             end
         )::bigint
-    from length
+    from in_weeks
 );
-comment on function ledger.monthly_price(bigint, text) is
+comment on function ledger.monthly_price(bigint, text, text) is
 'A price brought to a month, in micros, rounded once, half to even: day x 365/12, week x 52/12, month x 1, year / 12; '
-'days that are a multiple of 7 are weeks';
+'days that are a multiple of 7 are weeks. With the factors of RevenueCat day x 30 and week x 4';
 
 create function ledger.paid_months(
     months_before integer, rest_before interval, stretch_started_at timestamptz, stretch_ends_at timestamptz

@@ -158,3 +158,70 @@ comment on table measure.period_churn is
 create table measure.period_churn_change (run_id bigint not null, like measure.period_churn);
 alter table measure.period_churn_change add primary key (run_id, app_id, environment, store, period, starts_on);
 comment on table measure.period_churn_change is 'What each run changed in measure.period_churn';
+
+create table measure.daily_mrr (
+    app_id bigint not null,
+    environment text not null,
+    store text not null,
+    product_id text not null,
+    country text not null,
+    currency text not null,
+    day date not null,
+    new numeric not null,
+    reactivation numeric not null,
+    expansion numeric not null,
+    contraction numeric not null,
+    churn numeric not null,
+    suspension numeric not null,
+    recovery numeric not null,
+    moved_in numeric not null,
+    moved_out numeric not null,
+    unpriced bigint not null,
+    primary key (app_id, environment, store, product_id, country, currency, day)
+);
+comment on table measure.daily_mrr is
+'Changes of MRR in micros, signed, one row per reporting day, product, country and currency';
+comment on column measure.daily_mrr.unpriced is
+'Change of the number of active chains of unknown price, which belong to no currency';
+
+create table measure.daily_mrr_change (run_id bigint not null, like measure.daily_mrr);
+alter table measure.daily_mrr_change
+add primary key (run_id, app_id, environment, store, product_id, country, currency, day);
+comment on table measure.daily_mrr_change is 'What each run changed in measure.daily_mrr';
+
+create table measure.monthly_mrr (
+    app_id bigint not null,
+    environment text not null,
+    store text not null,
+    product_id text not null,
+    country text not null,
+    currency text not null,
+    month date not null,
+    mrr numeric not null,
+    unpriced bigint not null,
+    primary key (app_id, environment, store, product_id, country, currency, month)
+);
+comment on table measure.monthly_mrr is 'MRR in micros at the ends of months in which it changed';
+
+create table measure.daily_trial (
+    app_id bigint not null,
+    environment text not null,
+    store text not null,
+    product_id text not null,
+    country text not null,
+    day date not null,
+    started bigint not null,
+    converted bigint not null,
+    expired bigint not null,
+    cancelled bigint not null,
+    running bigint not null,
+    in_retry bigint not null,
+    primary key (app_id, environment, store, product_id, country, day)
+);
+comment on table measure.daily_trial is
+'What became of the trials that began on a reporting day, one row per day, product and country of the beginning';
+
+create table measure.daily_trial_change (run_id bigint not null, like measure.daily_trial);
+alter table measure.daily_trial_change
+add primary key (run_id, app_id, environment, store, product_id, country, day);
+comment on table measure.daily_trial_change is 'What each run changed in measure.daily_trial';

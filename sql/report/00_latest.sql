@@ -1,6 +1,7 @@
 -- The views that people and dashboards read. A comment on a column begins with what may be done with it: a Dimension
 -- groups; a Flow is summed; a Stock is read at the last day, an Opening at the first; a Rate and a Count of distinct
--- things are not added; a Detail belongs to its row.
+-- things are not added; a Ratio is that of the sums of the columns it names; Every is true where all its parts are; a
+-- Detail belongs to its row.
 grant usage on schema report to tenure_reader, tenure_support, tenure_writer;
 comment on schema report is 'Reports: one view each, every column explained';
 
@@ -11,6 +12,7 @@ select
     run.run_id,
     run.as_of,
     book.settings ->> 'timezone' as zone,
+    book.settings ->> 'mrr_factors' as mrr_factors,
     ((run.as_of - interval '1 microsecond') at time zone (book.settings ->> 'timezone'))::date as day
 from measure.run as run
 inner join measure.book as book using (book_id)

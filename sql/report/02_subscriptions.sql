@@ -18,6 +18,7 @@ stood as (
         period.*,
         latest.as_of,
         latest.zone,
+        latest.mrr_factors,
         case
             when period.closing is null and period.is_empty
                 then case when period.revoked_at is not null then 'revoked' else 'expired' end
@@ -73,7 +74,8 @@ select
     stood.newest_auto_renew as auto_renew,
     stood.purchased_at as starts_at,
     case
-        when stood.status in ('revoked', 'paused') then least(stood.closed_at, stood.expires_at)
+        when stood.status in ('revoked', 'paused') or stood.closing = 'continued'
+            then least(stood.closed_at, stood.expires_at)
         when stood.is_failed then greatest(stood.expires_at, stood.grace_expires_at)
         else stood.expires_at
     end as ends_at,
@@ -105,7 +107,8 @@ select
                             ledger.usual_length(
                                 (extract(epoch from stood.expires_at - stood.purchased_at) / 86400)::numeric
                             )
-                        )
+                        ),
+                        stood.mrr_factors
                     )::numeric / 1000000
                 )
     end as mrr,

@@ -4,6 +4,7 @@ with candidate as (
     select
         subscription.*,
         chain.win_back_offers,
+        chain.line_key,
         latest.as_of,
         latest.day,
         period.closed_at,
@@ -17,6 +18,13 @@ with candidate as (
     where
         subscription.first_paid_at is not null
         and subscription.status in ('billing_retry', 'paused', 'expired', 'revoked')
+        -- Of chains that continue one another the last is the customer's.
+        and not exists (
+            select from ledger.chain as later
+            where
+                later.line_key = chain.line_key
+                and (later.purchased_at, later.transaction_id) > (chain.purchased_at, chain.transaction_id)
+        )
 ),
 
 measured as (
@@ -41,7 +49,9 @@ measured as (
         select max(least(period.expires_at, period.closed_at)) as last_used_at
         from ledger.period as period
         where
-            period.subscription_key = candidate.subscription_key
+            period.subscription_key in (
+                select sibling.subscription_key from ledger.chain as sibling where sibling.line_key = candidate.line_key
+            )
             and period.offer = 'win_back' and period.offer_id = offer.offer_id
     ) as used on true
 ),

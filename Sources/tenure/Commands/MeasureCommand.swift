@@ -42,7 +42,8 @@ struct MeasureCommand: Command {
     let connection = try await database.open()
     let measurer = Measurer(
       connection: connection,
-      settings: MeasureSettings(timeZone: reporting.timezone, waitForWord: reporting.waitForWord),
+      settings: MeasureSettings(
+        timeZone: reporting.timezone, waitForWord: reporting.waitForWord, monthlyFactors: reporting.mrrFactors),
       command: command
     ) { progress in
       switch progress {

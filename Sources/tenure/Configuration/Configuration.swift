@@ -1,4 +1,5 @@
 import Foundation
+import Measure
 import Vocabulary
 
 /// The program's configuration: a file of JSON with comments.
@@ -7,16 +8,12 @@ import Vocabulary
 struct Configuration: Sendable {
   /// How figures are made.
   struct Reporting: Sendable, Equatable {
-    enum MRRFactors: String, Sendable, CaseIterable {
-      case calendar
-      case revenuecat
-    }
-
     /// The time zone of reporting days.
     var timezone = "UTC"
     /// The currency amounts are converted to, by its ISO 4217 code.
     var currency = "USD"
-    var mrrFactors = MRRFactors.calendar
+    /// How prices are brought to a month.
+    var mrrFactors = MonthlyFactors.calendar
     /// How long a chain is waited for at the end of a period, in seconds.
     var waitForWord: Int64 = 86_400
   }
@@ -148,8 +145,8 @@ extension Configuration.Reporting {
         reader.problem("currency", "must be an ISO 4217 code such as \"EUR\"")
       }
     }
-    let factors = reader.choice("mrr_factors", among: MRRFactors.allCases.map(\.rawValue))
-    mrrFactors = factors.flatMap(MRRFactors.init) ?? mrrFactors
+    let factors = reader.choice("mrr_factors", among: MonthlyFactors.allCases.map(\.rawValue))
+    mrrFactors = factors.flatMap(MonthlyFactors.init) ?? mrrFactors
     waitForWord = reader.duration("wait_for_word") ?? waitForWord
     reader.finish()
   }

@@ -117,6 +117,20 @@ struct Installation: Sendable {
     }
   }
 
+  /// The movements of MRR, day by day and row by row: the columns that are not 0. Dimensions beyond the day and the
+  /// currency are named.
+  func mrrMovements(_ options: [String] = [], by dimensions: String = "app") async throws -> [String] {
+    let named = dimensions == "app" ? [] : dimensions.split(separator: ",").map(String.init)
+    let columns = [
+      "new", "reactivation", "expansion", "contraction", "churn", "suspension", "recovery", "moved_in", "moved_out",
+    ]
+    return try await rows("mrr_movement", ["--group-by", dimensions] + options).compactMap { row in
+      let flows = columns.filter { row[$0] != 0 }.map { "\($0) \(row[$0, default: .null])" }
+      guard !flows.isEmpty else { return nil }
+      return ((["day"] + named + ["currency"]).map { "\(row[$0, default: .null])" } + flows).joined(separator: " ")
+    }
+  }
+
   private static let flows = [
     "new", "trial_converted", "reactivated", "won_back", "recovered", "refund_reversed", "resumed", "moved_in",
     "churned_voluntary", "churned_billing", "churned_price_increase", "churned_product_unavailable",

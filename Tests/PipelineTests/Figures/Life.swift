@@ -119,6 +119,11 @@ struct Life: Sendable {
     return life.event(at, [:])
   }
 
+  /// An event without a fact that says that this chain continues another.
+  func continues(_ previous: String, at: String) -> Life {
+    event(at, ["previous_original_transaction_id": previous])
+  }
+
   private func event(_ at: String, _ facts: [String: any Sendable], said: String? = nil) -> Life {
     var event: [String: any Sendable] = [
       "event_id": "\(chain)/\(events.count + 1)", "kind": "entitlement_changed",

@@ -1,0 +1,357 @@
+-- Brings the daily MRR up to date: what each entry moves in and out of the rows of product, country and currency. A period
+-- of unknown price belongs to no currency: it is counted, and its MRR is nobody's.
+create temp table mrr_move on commit drop as
+with moving as (
+    select
+        chain.app_id,
+        chain.environment,
+        chain.store,
+        entry.*,
+        (entry.at at time zone this_run.zone)::date as day,
+        this_run.mrr_factors
+    from totalled as entry
+    inner join fact.chain as chain using (subscription_key)
+    cross join this_run
+    -- What leaves for another row or chain is told by what enters there. Most renewals change nothing.
+    where
+        entry.active <> 0 and entry.kind not in ('moved_out', 'handed_over')
+        or entry.kind in ('renewed', 'product_changed')
+        and (entry.price, entry.price_currency, entry.period, entry.days)
+        is distinct from (entry.from_price, entry.from_currency, entry.from_period, entry.from_days)
+),
+
+monthly as (
+    select
+        moving.*,
+        ledger.monthly_price(
+            moving.price,
+            coalesce(moving.period, product.period, ledger.usual_length(moving.days)),
+            moving.mrr_factors
+        ) as mrr,
+        ledger.monthly_price(
+            moving.from_price,
+            coalesce(moving.from_period, from_product.period, ledger.usual_length(moving.from_days)),
+            moving.mrr_factors
+        ) as from_mrr
+    from moving
+    left join reference.product as product
+        on moving.app_id = product.app_id and moving.product_id = product.product_id
+    left join reference.product as from_product
+        on moving.app_id = from_product.app_id and moving.from_product_id = from_product.product_id
+)
+
+select
+    app_id,
+    environment,
+    store,
+    coalesce(product_id, '') as product_id,
+    coalesce(country, '') as country,
+    coalesce(from_product_id, '') as from_product_id,
+    coalesce(from_country, '') as from_country,
+    day,
+    sign,
+    case
+        when kind in ('renewed', 'product_changed') then 'changed'
+        when kind in ('new', 'trial_converted') then 'new'
+        when kind in ('reactivated', 'won_back', 'refund_reversed') then 'reactivation'
+        when kind in ('recovered', 'resumed') then 'recovery'
+        when kind in ('suspended', 'paused') then 'suspension'
+        else 'churn'
+    end as kind,
+    mrr,
+    from_mrr,
+    -- What is free may name no currency: it is in that of what it comes from or goes to.
+    case
+        when mrr is not null
+            then coalesce(price_currency, case when kind in ('renewed', 'product_changed') then from_currency end, '')
+        else ''
+    end as currency,
+    case
+        when from_mrr is not null
+            then coalesce(from_currency, case when kind in ('renewed', 'product_changed') then price_currency end, '')
+        else ''
+    end as from_currency
+from monthly;
+
+create temp table daily_mrr_difference on commit drop as
+with leg as (
+    select
+        app_id,
+        environment,
+        store,
+        product_id,
+        country,
+        currency,
+        day,
+        sign,
+        kind,
+        coalesce(mrr, 0) as amount,
+        (mrr is null)::integer as unpriced
+    from mrr_move
+    where kind in ('new', 'reactivation', 'recovery')
+    union all
+    select
+        app_id,
+        environment,
+        store,
+        from_product_id,
+        from_country,
+        from_currency,
+        day,
+        sign,
+        kind,
+        -coalesce(from_mrr, 0),
+        -(from_mrr is null)::integer
+    from mrr_move
+    where kind in ('suspension', 'churn')
+    union all
+    -- A change of product or country moves the old MRR to the new row; a change of currency moves the old out and the
+    -- new in.
+    select
+        app_id,
+        environment,
+        store,
+        from_product_id,
+        from_country,
+        from_currency,
+        day,
+        sign,
+        'moved_out',
+        -coalesce(from_mrr, 0),
+        -(from_mrr is null)::integer
+    from mrr_move
+    where
+        kind = 'changed'
+        and (product_id, country, currency, mrr is null)
+        is distinct from (from_product_id, from_country, from_currency, from_mrr is null)
+    union all
+    select
+        app_id,
+        environment,
+        store,
+        product_id,
+        country,
+        currency,
+        day,
+        sign,
+        'moved_in',
+        case when currency = from_currency then coalesce(from_mrr, 0) else coalesce(mrr, 0) end,
+        (mrr is null)::integer
+    from mrr_move
+    where
+        kind = 'changed'
+        and (product_id, country, currency, mrr is null)
+        is distinct from (from_product_id, from_country, from_currency, from_mrr is null)
+    union all
+    select
+        app_id,
+        environment,
+        store,
+        product_id,
+        country,
+        currency,
+        day,
+        sign,
+        case when mrr > from_mrr then 'expansion' else 'contraction' end,
+        mrr - from_mrr,
+        0
+    from mrr_move
+    where kind = 'changed' and currency = from_currency and mrr <> from_mrr
+)
+
+select
+    app_id,
+    environment,
+    store,
+    product_id,
+    country,
+    currency,
+    day,
+    sum(new) as new,
+    sum(reactivation) as reactivation,
+    sum(expansion) as expansion,
+    sum(contraction) as contraction,
+    sum(churn) as churn,
+    sum(suspension) as suspension,
+    sum(recovery) as recovery,
+    sum(moved_in) as moved_in,
+    sum(moved_out) as moved_out,
+    sum(unpriced) as unpriced
+from (
+    select
+        app_id,
+        environment,
+        store,
+        product_id,
+        country,
+        currency,
+        day,
+        coalesce(sum(sign * amount) filter (where kind = 'new'), 0) as new,
+        coalesce(sum(sign * amount) filter (where kind = 'reactivation'), 0) as reactivation,
+        coalesce(sum(sign * amount) filter (where kind = 'expansion'), 0) as expansion,
+        coalesce(sum(sign * amount) filter (where kind = 'contraction'), 0) as contraction,
+        coalesce(sum(sign * amount) filter (where kind = 'churn'), 0) as churn,
+        coalesce(sum(sign * amount) filter (where kind = 'suspension'), 0) as suspension,
+        coalesce(sum(sign * amount) filter (where kind = 'recovery'), 0) as recovery,
+        coalesce(sum(sign * amount) filter (where kind = 'moved_in'), 0) as moved_in,
+        coalesce(sum(sign * amount) filter (where kind = 'moved_out'), 0) as moved_out,
+        sum(sign * unpriced) as unpriced
+    from leg
+    group by app_id, environment, store, product_id, country, currency, day
+    union all
+    select
+        app_id,
+        environment,
+        store,
+        product_id,
+        country,
+        currency,
+        day,
+        -new,
+        -reactivation,
+        -expansion,
+        -contraction,
+        -churn,
+        -suspension,
+        -recovery,
+        -moved_in,
+        -moved_out,
+        -unpriced
+    from measure.daily_mrr
+    where (select is_new_book from this_run)
+) as differences
+group by app_id, environment, store, product_id, country, currency, day
+having sum(new) <> 0
+    or sum(reactivation) <> 0
+    or sum(expansion) <> 0
+    or sum(contraction) <> 0
+    or sum(churn) <> 0
+    or sum(suspension) <> 0
+    or sum(recovery) <> 0
+    or sum(moved_in) <> 0
+    or sum(moved_out) <> 0
+    or sum(unpriced) <> 0;
+
+insert into measure.daily_mrr_change
+select
+    (select run_id from this_run),
+    daily_mrr_difference.*
+from daily_mrr_difference;
+
+insert into measure.daily_mrr as total
+select *
+from daily_mrr_difference
+order by app_id, environment, store, product_id, country, currency, day
+on conflict (app_id, environment, store, product_id, country, currency, day) do update set
+    new = total.new + excluded.new,
+    reactivation = total.reactivation + excluded.reactivation,
+    expansion = total.expansion + excluded.expansion,
+    contraction = total.contraction + excluded.contraction,
+    churn = total.churn + excluded.churn,
+    suspension = total.suspension + excluded.suspension,
+    recovery = total.recovery + excluded.recovery,
+    moved_in = total.moved_in + excluded.moved_in,
+    moved_out = total.moved_out + excluded.moved_out,
+    unpriced = total.unpriced + excluded.unpriced;
+
+delete from measure.daily_mrr as total
+using daily_mrr_difference as changed
+where
+    total.app_id = changed.app_id
+    and total.environment = changed.environment
+    and total.store = changed.store
+    and total.product_id = changed.product_id
+    and total.country = changed.country
+    and total.currency = changed.currency
+    and total.day = changed.day
+    and (
+        total.new, total.reactivation, total.expansion, total.contraction, total.churn, total.suspension,
+        total.recovery, total.moved_in, total.moved_out, total.unpriced
+    ) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+-- Closings of the months that changed, and of all later ones that are stored.
+create temp table monthly_mrr_difference on commit drop as
+select
+    app_id,
+    environment,
+    store,
+    product_id,
+    country,
+    currency,
+    date_trunc('month', day)::date as month,
+    sum(
+        new + reactivation + expansion + contraction + churn + suspension + recovery + moved_in + moved_out
+    ) as mrr,
+    sum(unpriced) as unpriced
+from daily_mrr_difference
+group by app_id, environment, store, product_id, country, currency, date_trunc('month', day)::date
+having
+    sum(new + reactivation + expansion + contraction + churn + suspension + recovery + moved_in + moved_out) <> 0
+    or sum(unpriced) <> 0;
+
+-- A month that had none begins with the closing of the month before it.
+insert into measure.monthly_mrr
+select
+    difference.app_id,
+    difference.environment,
+    difference.store,
+    difference.product_id,
+    difference.country,
+    difference.currency,
+    difference.month,
+    coalesce(before.mrr, 0),
+    coalesce(before.unpriced, 0)
+from monthly_mrr_difference as difference
+left join lateral (
+    select closing.*
+    from measure.monthly_mrr as closing
+    where
+        closing.app_id = difference.app_id
+        and closing.environment = difference.environment
+        and closing.store = difference.store
+        and closing.product_id = difference.product_id
+        and closing.country = difference.country
+        and closing.currency = difference.currency
+        and closing.month < difference.month
+    order by closing.month desc
+    limit 1
+) as before on true
+on conflict do nothing;
+
+update measure.monthly_mrr as closing
+set
+    mrr = closing.mrr + step.mrr,
+    unpriced = closing.unpriced + step.unpriced
+from (
+    select
+        stored.app_id,
+        stored.environment,
+        stored.store,
+        stored.product_id,
+        stored.country,
+        stored.currency,
+        stored.month,
+        sum(difference.mrr) as mrr,
+        sum(difference.unpriced) as unpriced
+    from monthly_mrr_difference as difference
+    inner join measure.monthly_mrr as stored
+        on
+            difference.app_id = stored.app_id
+            and difference.environment = stored.environment
+            and difference.store = stored.store
+            and difference.product_id = stored.product_id
+            and difference.country = stored.country
+            and difference.currency = stored.currency
+            and difference.month <= stored.month
+    group by
+        stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.currency,
+        stored.month
+) as step
+where
+    step.app_id = closing.app_id
+    and step.environment = closing.environment
+    and step.store = closing.store
+    and step.product_id = closing.product_id
+    and step.country = closing.country
+    and step.currency = closing.currency
+    and step.month = closing.month;
