@@ -1,15 +1,18 @@
--- Decides which chains to settle and from where: the second-last transaction before the first that changed, whose stored
--- state carries all that came before it.
+-- Decides which chains to settle and which part of each: from the second-last transaction before the first that changed,
+-- whose stored state carries all that came before it, to the first after the last that changed, and with the one after
+-- that to look ahead. Where the last one differs from what was stored, a later step widens the window to the chain's end.
 create temp table first_change on commit drop as
 with touched as (
     select
 subscription_key,
-purchased_at as at
+purchased_at as at,
+purchased_at as until_at
     from effective
     where purchased_at < (select as_of from this_run)
     union all
     select
 subscription_key,
+stored.purchased_at,
 stored.purchased_at
     from effective
     inner join ledger.period as stored using (subscription_key, transaction_id)
@@ -18,11 +21,13 @@ stored.purchased_at
     -- of a chain's statuses speaks about the earliest period.
     select
         said.subscription_key,
-        least(said.at, bought.purchased_at, ended.purchased_at)
+        least(said.at, bought.purchased_at, ended.purchased_at),
+        said.until_at
     from (
         select
             subscription_key,
-            min(at) as at
+            min(at) as at,
+            max(at) as until_at
         from unsettled
         where transaction_id is null
         group by subscription_key
@@ -47,6 +52,7 @@ stored.purchased_at
     union all
     select
 subscription_key,
+purchased_at,
 purchased_at
     from ledger.period
     where due_at < (select as_of from this_run)
@@ -55,7 +61,8 @@ purchased_at
 selected as (
     select
 subscription_key,
-min(at) as from_at
+min(at) as from_at,
+max(until_at) as until_at
     from touched
     group by subscription_key
 )
@@ -102,13 +109,14 @@ select
     lined.subscription_key,
     min(lined.line_key) as line_key
 from lined
-inner join fact.chain as chain using (subscription_key)
+inner join fact.chain using (subscription_key)
 group by lined.subscription_key;
 
 insert into first_change
 select
 joined.subscription_key,
-'-infinity'
+'-infinity',
+'infinity'
 from joined
 left join first_change using (subscription_key)
 where first_change.subscription_key is null;
@@ -130,6 +138,11 @@ select
     first_change.from_at,
     context.purchased_at as base_at,
     context.transaction_id as base_transaction_id,
+    after.stop_at,
+    after.stop_transaction_id,
+    after.beyond_at,
+    after.beyond_transaction_id,
+    after.beyond_until,
     chain.subscription_key is null as is_new,
     coalesce(joined.line_key, first_change.subscription_key) as line_key,
     chain.line_key as line_key_before
@@ -138,7 +151,8 @@ left join joined using (subscription_key)
 left join ledger.chain as chain using (subscription_key)
 left join classes using (subscription_key)
 left join lateral (
-    -- Only where the two rows before are ordinary ones of the chain's one class can they carry the state.
+    -- Only where the two rows before are ordinary ones of the chain's one class can they carry the state; likewise the
+    -- two after.
     select
         (array_agg(before.purchased_at order by before.purchased_at, before.transaction_id))[1] as purchased_at,
         (array_agg(before.transaction_id order by before.purchased_at, before.transaction_id))[1] as transaction_id
@@ -157,114 +171,34 @@ is_empty
         and chain.class = coalesce(classes.least_class, chain.class)
         and chain.class = coalesce(classes.greatest_class, chain.class)
     having count(*) = 2 and not bool_or(before.is_empty)
-) as context on joined.line_key is null;
+) as context on joined.line_key is null
+left join lateral (
+    select
+        (array_agg(later.purchased_at order by later.purchased_at, later.transaction_id))[1] as stop_at,
+        (array_agg(later.transaction_id order by later.purchased_at, later.transaction_id))[1] as stop_transaction_id,
+        (array_agg(later.purchased_at order by later.purchased_at, later.transaction_id))[2] as beyond_at,
+        (array_agg(later.transaction_id order by later.purchased_at, later.transaction_id))[2] as beyond_transaction_id,
+        -- No later status speaks about what lies before the row beyond.
+        greatest(
+            max(later.purchased_at),
+            (array_agg(later.expires_at order by later.purchased_at, later.transaction_id))[2] - interval '24 hours'
+        ) as beyond_until
+    from (
+        select
+purchased_at,
+transaction_id,
+expires_at,
+is_empty
+        from ledger.period
+        where subscription_key = first_change.subscription_key and purchased_at > first_change.until_at
+        order by purchased_at, transaction_id
+        limit 2
+    ) as later
+    where
+        chain.class <> 'mixed'
+        and chain.class = coalesce(classes.least_class, chain.class)
+        and chain.class = coalesce(classes.greatest_class, chain.class)
+    having count(*) = 2 and not bool_or(later.is_empty)
+) as after on joined.line_key is null;
 
 analyze settling;
-
--- The transactions of those windows: what changed as it is now, the others as they are stored.
-create temp table line on commit drop as
-with unchanged as (
-    select
-        stored.*,
-        settling.line_key,
-        coalesce(
-            stored.purchased_at = settling.base_at and stored.transaction_id = settling.base_transaction_id, false
-        ) as is_base
-    from settling
-    inner join ledger.period as stored
-        on
-            settling.subscription_key = stored.subscription_key
-            and (
-                settling.base_at is null
-                or (stored.purchased_at, stored.transaction_id) >= (settling.base_at, settling.base_transaction_id)
-            )
-    left join effective
-        on
-            stored.subscription_key = effective.subscription_key
-            and stored.transaction_id = effective.transaction_id
-    where effective.transaction_id is null
-)
-
-select
-    line_key,
-    subscription_key,
-    purchased_at,
-    transaction_id,
-    type,
-    product_id,
-    group_id,
-    period,
-    expires_at,
-    price,
-    currency,
-    country,
-    reason,
-    offer,
-    offer_id,
-    offer_discount,
-    offer_period,
-    tax,
-    commission,
-    proceeds,
-    revoked_at,
-    restored_at,
-    refund,
-    is_fully_refunded,
-    class,
-    is_free,
-    is_base,
-    is_base and is_trial as base_is_trial,
-    case when is_base then charge end as base_charge,
-    case when is_base then opening end as base_opening,
-    case when is_base then paid_number end as base_paid_number,
-    case when is_base then first_paid_at end as base_first_paid_at,
-    case when is_base then trial_started_at end as base_trial_started_at,
-    case when is_base then stretch_started_at end as base_stretch_started_at,
-    case when is_base then months_before end as base_months_before,
-    case when is_base then rest_before end as base_rest_before
-from unchanged
-union all
-select
-    line_key,
-    subscription_key,
-    purchased_at,
-    transaction_id,
-    type,
-    product_id,
-    group_id,
-    period,
-    expires_at,
-    price,
-    currency,
-    country,
-    reason,
-    offer,
-    offer_id,
-    offer_discount,
-    offer_period,
-    tax,
-    commission,
-    proceeds,
-    revoked_at,
-    restored_at,
-    refund,
-    is_fully_refunded,
-    class,
-    is_free,
-    false,
-    false,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null
-from effective
-inner join settling using (subscription_key)
-where purchased_at < (select as_of from this_run)
-order by line_key, purchased_at, transaction_id;
-
-create index on line (subscription_key, purchased_at, transaction_id);
-analyze line (subscription_key, transaction_id, class);

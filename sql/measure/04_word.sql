@@ -1,3 +1,123 @@
+-- A second time where the window of the first was too narrow.
+drop table if exists pg_temp.line, pg_temp.status, pg_temp.word, pg_temp.period, pg_temp.bare_charge;
+
+-- The transactions of those windows: what changed as it is now, the others as they are stored.
+create temp table line on commit drop as
+with unchanged as (
+    select
+        stored.*,
+        settling.line_key,
+        coalesce(
+            stored.purchased_at = settling.base_at and stored.transaction_id = settling.base_transaction_id, false
+        ) as is_base,
+        coalesce(
+            stored.purchased_at = settling.beyond_at and stored.transaction_id = settling.beyond_transaction_id, false
+        ) as is_beyond
+    from settling
+    inner join ledger.period as stored
+        on
+            settling.subscription_key = stored.subscription_key
+            and (
+                settling.base_at is null
+                or (stored.purchased_at, stored.transaction_id) >= (settling.base_at, settling.base_transaction_id)
+            )
+            and (
+                settling.beyond_at is null
+                or (stored.purchased_at, stored.transaction_id) <= (settling.beyond_at, settling.beyond_transaction_id)
+            )
+    left join effective
+        on
+            stored.subscription_key = effective.subscription_key
+            and stored.transaction_id = effective.transaction_id
+    where effective.transaction_id is null
+)
+
+select
+    line_key,
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    type,
+    product_id,
+    group_id,
+    period,
+    expires_at,
+    price,
+    currency,
+    country,
+    reason,
+    offer,
+    offer_id,
+    offer_discount,
+    offer_period,
+    tax,
+    commission,
+    proceeds,
+    revoked_at,
+    restored_at,
+    refund,
+    is_fully_refunded,
+    class,
+    is_free,
+    is_beyond,
+    is_base,
+    is_base and is_trial as base_is_trial,
+    case when is_base then charge end as base_charge,
+    case when is_base then opening end as base_opening,
+    case when is_base then paid_number end as base_paid_number,
+    case when is_base then first_paid_at end as base_first_paid_at,
+    case when is_base then trial_started_at end as base_trial_started_at,
+    case when is_base then stretch_started_at end as base_stretch_started_at,
+    case when is_base then months_before end as base_months_before,
+    case when is_base then rest_before end as base_rest_before
+from unchanged
+union all
+select
+    line_key,
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    type,
+    product_id,
+    group_id,
+    period,
+    expires_at,
+    price,
+    currency,
+    country,
+    reason,
+    offer,
+    offer_id,
+    offer_discount,
+    offer_period,
+    tax,
+    commission,
+    proceeds,
+    revoked_at,
+    restored_at,
+    refund,
+    is_fully_refunded,
+    class,
+    is_free,
+    false,
+    false,
+    false,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null
+from effective
+inner join settling using (subscription_key)
+where purchased_at < (select as_of from this_run)
+order by line_key, purchased_at, transaction_id;
+
+create index on line (subscription_key, purchased_at, transaction_id);
+analyze line (subscription_key, transaction_id, class);
+
 -- Brings every renewal status to the period it speaks about, and makes of those about one period the store's word.
 create temp table status on commit drop as
 with newest as (
@@ -11,6 +131,7 @@ with newest as (
             settling.subscription_key = renewal.subscription_key
             and renewal.signed_at < (select as_of from this_run)
             and renewal.signed_at >= coalesce(settling.base_at, '-infinity')
+            and renewal.signed_at < coalesce(settling.beyond_until, 'infinity')
     order by renewal.subscription_key, renewal.signed_at, renewal.source_rank desc, renewal.digest desc
 )
 

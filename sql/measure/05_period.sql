@@ -22,6 +22,7 @@ with worded as (
         line.is_free,
         line.is_fully_refunded,
         line.is_base,
+        line.is_beyond,
         line.base_is_trial,
         line.base_charge,
         line.base_opening,
@@ -234,7 +235,6 @@ preceded as (
         row_number() over periods as nth,
         lag(subscription_key) over periods as previous_subscription_key,
         lead(subscription_key) over periods as next_subscription_key,
-        lag(transaction_id) over periods as previous_transaction_id,
         lag(fate) over periods as previous_fate,
         lag(is_suspended) over periods as previous_is_suspended,
         lag(is_recovered_in_grace) over periods as previous_is_recovered_in_grace,
@@ -373,6 +373,14 @@ moved as (
         is_other_row or is_handed_over as is_elsewhere,
         is_paid_time and follows_paid_time and (is_other_row or is_handed_over) as is_moved,
         lead(opening) over periods as next_opening,
+        -- What goes on in another row or another chain leaves this one.
+        coalesce(
+            lead(
+                (is_paid_time and follows_paid_time or class = 'family' and is_continuing)
+                and (is_other_row or is_handed_over)
+            ) over periods, false
+        ) as is_left,
+        lead(is_other_row) over periods as is_left_for_other_row,
         sum(
             case
                 when is_base then base_months_before
@@ -447,9 +455,9 @@ select
     retry_ends_at,
     due_at,
     closed_at,
-    previous_subscription_key,
     next_subscription_key,
-    previous_transaction_id,
+    is_left,
+    is_left_for_other_row,
     previous_ends_in_grace,
     previous_ends_off,
     previous_product_id,
@@ -493,7 +501,8 @@ select
         when not auto_renew then 'cancelled'
         else 'running'
     end as trial_state
-from moved;
+from moved
+where not is_beyond;
 
 create index on period (subscription_key, transaction_id);
 create index on period (line_key, purchased_at);
@@ -504,7 +513,7 @@ create temp table bare_charge on commit drop as
 with bare as (
     select *
     from line
-    where not exists (
+    where not line.is_beyond and not exists (
         select
         from period
         where period.subscription_key = line.subscription_key and period.transaction_id = line.transaction_id

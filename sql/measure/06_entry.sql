@@ -88,22 +88,22 @@ where is_paid_time and closing is not null and closing <> 'continued'
 union all
 -- What goes on in another row or another chain leaves this one.
 select
-    previous_subscription_key,
-    previous_transaction_id,
+    subscription_key,
+    transaction_id,
     1,
-    purchased_at,
-    case when is_other_row then 'moved_out' else 'handed_over' end,
+    next_at,
+    case when is_left_for_other_row then 'moved_out' else 'handed_over' end,
     -1,
     0,
-    -previous_ends_in_grace::integer,
+    -ends_in_grace::integer,
     0,
-    -previous_ends_off::integer,
+    -ends_off::integer,
     0,
     0,
     null,
     null
 from period
-where is_moved
+where is_paid_time and is_left
 union all
 select
 subscription_key,
@@ -252,10 +252,10 @@ from period
 where class = 'family' and closing is not null and closing <> 'continued'
 union all
 select
-previous_subscription_key,
-previous_transaction_id,
+subscription_key,
+transaction_id,
 1,
-purchased_at,
+next_at,
 'family_ended',
 0,
 0,
@@ -267,7 +267,7 @@ purchased_at,
 null,
 null
 from period
-where class = 'family' and is_continuing and is_elsewhere
+where class = 'family' and is_left
 union all
 -- Refunds that did not end the period: of a period that was over, or taken back before its end.
 select
@@ -525,6 +525,10 @@ with compared as (
                     entry.purchased_at = settling.base_at and entry.transaction_id = settling.base_transaction_id
                     and entry.part = 1
                 )
+            )
+            and (
+                settling.stop_at is null
+                or (entry.purchased_at, entry.transaction_id) <= (settling.stop_at, settling.stop_transaction_id)
             )
     where not settling.is_new
 )

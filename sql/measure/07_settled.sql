@@ -14,6 +14,10 @@ where
     and (
         settling.base_at is null
         or (period.purchased_at, period.transaction_id) >= (settling.base_at, settling.base_transaction_id)
+    )
+    and (
+        settling.stop_at is null
+        or (period.purchased_at, period.transaction_id) <= (settling.stop_at, settling.stop_transaction_id)
     );
 
 -- A trial of several free periods is one, of the first one's product and country.
@@ -63,6 +67,10 @@ where
     and (
         settling.base_at is null
         or (period.purchased_at, period.transaction_id) >= (settling.base_at, settling.base_transaction_id)
+    )
+    and (
+        settling.stop_at is null
+        or (period.purchased_at, period.transaction_id) <= (settling.stop_at, settling.stop_transaction_id)
     );
 
 insert into ledger.period
@@ -224,13 +232,15 @@ select
     settling.subscription_key,
     settling.line_key,
     classes.class,
-    last_period.purchased_at,
-    last_period.transaction_id,
+    -- What was settled in the middle leaves the last as it was.
+    case when settling.stop_at is null then last_period.purchased_at else stored.purchased_at end,
+    case when settling.stop_at is null then last_period.transaction_id else stored.transaction_id end,
     said.auto_renew,
     offered.eligible_win_back_offers
 from settling
 left join classes using (subscription_key)
 left join last_period using (subscription_key)
+left join ledger.chain as stored using (subscription_key)
 left join lateral (
     select renewal.auto_renew
     from fact.renewal as renewal

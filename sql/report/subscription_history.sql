@@ -54,7 +54,8 @@ select
     row_number() over (
         partition by standing.subscription_key
         -- At one moment a period ends before the next begins.
-        order by standing.at, standing.purchased_at, standing.transaction_id, standing.part, standing.active, standing.kind
+        order by
+            standing.at, standing.purchased_at, standing.transaction_id, standing.part, standing.active, standing.kind
     ) as entry,
     chain.original_transaction_id,
     standing.at as occurred_at,
