@@ -45,10 +45,55 @@ import Vocabulary
     await connection.close()
   }
 
-  @Test("a new day settles only the chains for which a moment has come")
+  /// Where in a chain of 500 periods a fact comes late, what it says, and what that makes a run read and post.
+  struct LateFact: CustomTestStringConvertible {
+    let name: String
+    let number: Int
+    let column: String
+    let value: String
+    let read: Int64
+    let entries: Int64
+    var testDescription: String { name }
+  }
+
+  @Test(
+    "a fact that comes late reads two periods before it and two after, unless what is carried on differs",
+    arguments: [
+      // Two charges anew, in other rows, and twice what leaves the row before.
+      LateFact(
+        name: "a country", number: 250, column: "country", value: "'CAN'", read: 5, entries: 6),
+      LateFact(
+        name: "a price, of the charge and of what the next one leaves", number: 3, column: "price", value: "5000000",
+        read: 5, entries: 4),
+      LateFact(
+        name: "an earlier end, after which the charge was in retry", number: 498, column: "expires_at",
+        value: "expires_at - interval '10 days'", read: 4, entries: 4),
+      LateFact(
+        name: "the same early on: it parts the paid time, and that is carried on to the end", number: 100,
+        column: "expires_at",
+        value: "expires_at - interval '10 days'", read: 402, entries: 4),
+    ])
+  func lateFactIsLocal(fact: LateFact) async throws {
+    let (database, connection, facts) = try await prepared()
+    try await facts.renewals(chain: 7, first: start, count: 500)
+    let asOf = day(30 * 499 + 1)
+    _ = try await measure(database, asOf: asOf)
+    try await facts.version(of: "o7-\(fact.number)", chain: 7, with: fact.column, fact.value)
+    let result = try await measure(database, asOf: asOf)
+    #expect(result.settled == 1)
+    #expect(result.transactionsRead == fact.read)
+    #expect(result.entries == fact.entries)
+    let rebuilt = try await measure(database, asOf: asOf, rebuild: true)
+    #expect(rebuilt.transactionsRead == 500)
+    #expect(rebuilt.entries == 0)
+    await connection.close()
+  }
+
+  @Test("a new day among a thousand chains settles only those for which a moment has come")
   func onlyWhatIsDueIsSettled() async throws {
     let (database, connection, facts) = try await prepared()
     for chain in Int64(1)...30 { try await facts.renewals(chain: chain, first: day(chain), count: 1) }
+    for chain in Int64(31)...1000 { try await facts.renewals(chain: chain, first: day(10), count: 2) }
     _ = try await measure(database, asOf: day(31))
     // Chain 1 expires at day 31, and is waited for until day 32.
     let waiting = try await measure(database, asOf: day(31).adding(seconds: 1))
@@ -115,6 +160,34 @@ import Vocabulary
     ("active_is_what_periods_cover", "update measure.daily_movement set active = active + 1 where new = 1"),
     ("chain_is_active_once", "update ledger.entry set active = 2 where kind = 'new'"),
     ("closings_are_sums_of_days", "update measure.monthly_closing set trial = trial + 1"),
+    ("mrr_closings_are_sums_of_days", "update measure.monthly_mrr set mrr = mrr + 1"),
+    ("mrr_is_what_periods_cover", "update measure.daily_mrr set new = new + 1 where new > 0"),
+    (
+      "history_is_what_periods_cover",
+      """
+      insert into measure.daily_movement
+      select (jsonb_populate_record(
+        total, jsonb_build_object('offer', 'code', 'day', moved.day, 'active', moved.active)
+      )).*
+      from (select * from measure.daily_movement order by day limit 1) as first_day
+      inner join measure.daily_movement as total using (day)
+      cross join (values ('2019-12-01', 1), ('2020-06-03', -1)) as moved (day, active)
+      """
+    ),
+    (
+      "totals_are_sums_of_entries",
+      """
+      insert into measure.daily_revenue
+      select (jsonb_populate_record(total, '{"day": "2020-05-30", "offer": "code", "charges": 5}')).*
+      from measure.daily_revenue as total limit 1
+      """
+    ),
+    (
+      "trials_are_in_one_column",
+      """
+      insert into measure.daily_trial values (1, 'Production', 'app_store', '', '', '2020-01-01', 2, 1, 0, 0, 0, 0)
+      """
+    ),
   ]
 
   @Test("a check that finds rows rolls the run back and names them", arguments: spoilers)
@@ -123,7 +196,7 @@ import Vocabulary
     try await facts.renewals(chain: 3, first: start, count: 5)
     _ = try await measure(database, asOf: day(135))
     try await connection.execute(spoiler.sql)
-    try await facts.renewals(chain: 3, first: start, count: 1, from: 5)
+    try await facts.renewals(chain: 3, first: start, count: 1, from: 5, price: 8_990_000)
     let error = await #expect(throws: MeasureError.self) { try await measure(database, asOf: day(151)) }
     guard case .checksFailed(let checks) = error else {
       Issue.record("another error: \(String(describing: error))")

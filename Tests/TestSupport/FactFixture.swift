@@ -55,4 +55,27 @@ public struct FactFixture: Sendable {
         .int(key), .timestamp(microseconds: first.microseconds), .int(Int64(from)), .int(Int64(count)), .int(price),
       ])
   }
+
+  /// A later version of a transaction, signed a moment after the newest, in which one column says something else.
+  public func version(of transaction: String, chain key: Int64, with column: String, _ value: String) async throws {
+    try await connection.query(
+      """
+      with changed as (
+        select (jsonb_populate_record(
+          version,
+          jsonb_build_object(
+            'signed_at', signed_at + interval '1 second', 'digest', md5(signed_at::text)::uuid, $3::text, \(value)
+          )
+        )).*
+        from fact.transaction as version
+        where subscription_key = $1 and transaction_id = $2
+        order by signed_at desc limit 1
+      ),
+      stored as (
+        insert into fact.transaction select * from changed
+        returning subscription_key, transaction_id, purchased_at, signed_at
+      )
+      insert into ledger.unsettled select subscription_key, transaction_id, purchased_at, signed_at from stored
+      """, [.int(key), .text(transaction), .text(column)])
+  }
 }

@@ -134,6 +134,7 @@ create table ledger.entry (
     primary key (subscription_key, purchased_at, transaction_id, run_id, line),
     constraint sign_is_one check (sign in (1, -1))
 );
+create index entry_happened on ledger.entry using brin (at) with (pages_per_range = 32);
 create index entry_moves on ledger.entry (subscription_key, at) where active <> 0;
 comment on table ledger.entry is
 'Entries: what changed at one moment of a chain. Never edited or deleted; what is no longer true is reversed by the same '
