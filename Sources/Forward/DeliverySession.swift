@@ -12,6 +12,8 @@ struct HeldDelivery: Sendable {
   let parcel: Parcel
   let failures: Int
   let failingSince: Instant?
+  /// Why the last attempt was no delivery.
+  let lastError: String?
 }
 
 /// How an attempt ended, as the database keeps it.
@@ -30,6 +32,8 @@ struct EndedDelivery: Sendable {
   let failures: Int
   let failingSince: Instant?
   let endedAt: Instant
+  /// What is sent from now on instead; `nil` for what was sent.
+  let body: String?
 }
 
 /// The forwarder's session with the database.
@@ -75,9 +79,14 @@ struct DeliverySession: Sendable {
   ) async throws -> [HeldDelivery] {
     let targets = Dictionary(
       room.map { ($0.target.configuration.name, $0.target) }, uniquingKeysWith: { first, _ in first })
-    let names = room.map { Optional($0.target.configuration.name) }
-    let counts = room.map { Int64($0.count) }
     return try await connection.transaction { [number, waitForWord] connection in
+      let paces = targets.compactMapValues(\.interval)
+      let free = try Self.keepPace(of: paces.keys.sorted(), at: now, on: connection)
+      let room = room.filter {
+        paces[$0.target.configuration.name] == nil || free.contains($0.target.configuration.name)
+      }
+      let names = room.map { Optional($0.target.configuration.name) }
+      let counts = room.map { Int64($0.count) }
       let rows = try connection.query(
         SQLFiles.text("forward/claim.sql"),
         [
@@ -91,24 +100,70 @@ struct DeliverySession: Sendable {
         let deliveryID = try row.int("delivery_id")
         let target = try row.text("target")
         guard
-          let parcel = try made[deliveryID]
+          var parcel = try made[deliveryID]
             ?? row.optionalText("body").map({ body in
               Parcel(eventID: try row.text("event_id"), body: body)
             })
         else { return nil }
-        if targets[target]?.interval != nil { paced.insert(target) }
+        parcel.destination = try targets[target].flatMap { try Self.destination(of: $0, row) }
+        if paces[target] != nil { paced.insert(target) }
         return HeldDelivery(
           deliveryID: deliveryID, claim: number, target: target, parcel: parcel, failures: Int(try row.int("failures")),
-          failingSince: try row.optionalTimestamp("failing_since").map { Instant(microseconds: $0) })
+          failingSince: try row.optionalTimestamp("failing_since").map { Instant(microseconds: $0) },
+          lastError: try row.optionalText("last_error"))
       }
       for target in paced.sorted() {
-        guard let interval = targets[target]?.interval else { continue }
+        guard let interval = paces[target] else { continue }
         try connection.query(
-          "update forward.target set held_until = greatest(held_until, $2) where name = $1",
+          "update forward.target set paced_until = $2 where name = $1",
           [.text(target), .timestamp(microseconds: now.adding(seconds: interval).microseconds)])
       }
       return deliveries
     }
+  }
+
+  /// Those of some targets whose pace lets a request go now. Their rows stay locked until the transaction ends: of two
+  /// forwarders only one sends.
+  private static func keepPace(
+    of names: [String], at now: Instant, on connection: isolated Connection
+  ) throws -> Set<String> {
+    guard !names.isEmpty else { return [] }
+    let rows = try connection.query(
+      """
+      select name from forward.target
+      where name = any($1) and (paced_until is null or paced_until <= $2)
+      order by name
+      for update skip locked
+      """, [.texts(names.map { Optional($0) }), .timestamp(microseconds: now.microseconds)])
+    return Set(try rows.map { try $0.text("name") })
+  }
+
+  /// When the first of some targets may be sent to again, for which something is due by `cutoff` and waits for nothing
+  /// but its pace; `nil` when there is none.
+  func nextPace(of names: [String], at now: Instant, cutoff: Instant, ended: [Int64]) async throws -> Instant? {
+    let rows = try await connection.query(
+      """
+      select min(target.paced_until) as paced_until
+      from forward.target as target
+      where target.name = any($1) and target.state = 'active' and target.paced_until > $2
+        and (target.held_until is null or target.held_until <= $2)
+        and exists (
+          select from forward.delivery as delivery
+          where delivery.target = target.name and delivery.state = 'waiting' and delivery.due_at <= $3
+            and (delivery.claim is null or delivery.claim = any($4))
+        )
+      """,
+      [
+        .texts(names.map { Optional($0) }), .timestamp(microseconds: now.microseconds),
+        .timestamp(microseconds: cutoff.microseconds), .ints(ended),
+      ])
+    return try rows[0].optionalTimestamp("paced_until").map { Instant(microseconds: $0) }
+  }
+
+  /// Where a target has moved; `nil` when it has not, or is configured for another place since.
+  static func destination(of target: any Target, _ row: Row) throws -> String? {
+    guard let address = target.address, try row.optionalText("moved_from") == address else { return nil }
+    return try row.optionalText("moved_to")
   }
 
   /// Settles what deliveries say, makes their bodies and stores them. Those that turn out to be of a kind that their
@@ -125,7 +180,8 @@ struct DeliverySession: Sendable {
         unwanted.append(one.deliveryID)
         continue
       }
-      parcels[one.deliveryID] = Parcel(eventID: one.event.eventID, body: target.body(for: one.event))
+      let event = one.announcement.event
+      parcels[one.deliveryID] = Parcel(eventID: event.eventID, body: target.body(for: one.announcement))
     }
     let kept = settled.filter { parcels[$0.deliveryID] != nil }
     try connection.query(
@@ -137,8 +193,8 @@ struct DeliverySession: Sendable {
       where delivery.delivery_id = made.delivery_id
       """,
       [
-        .ints(kept.map(\.deliveryID)), .texts(kept.map(\.source)), .texts(kept.map(\.event.eventID)),
-        .texts(kept.map(\.event.kind.rawValue)), .texts(kept.map(\.direction)),
+        .ints(kept.map(\.deliveryID)), .texts(kept.map(\.source)), .texts(kept.map(\.announcement.event.eventID)),
+        .texts(kept.map(\.announcement.event.kind.rawValue)), .texts(kept.map(\.direction)),
         .texts(kept.map { parcels[$0.deliveryID]?.body }),
       ])
     if !unwanted.isEmpty {
@@ -159,7 +215,8 @@ struct DeliverySession: Sendable {
     let deliveryID: Int64
     let target: String
     let source: String
-    let event: Event
+    /// The event as it is sent.
+    let announcement: Announcement
     /// Of an immediate change of product.
     let direction: String?
     let isWanted: Bool
@@ -192,16 +249,24 @@ struct DeliverySession: Sendable {
       }
       event.also.removeAll { $0 == event.kind }
       event.app = try row.text("app_key")
+      var announcement = Announcement(event)
+      announcement.product = try product(row, "product_id", "product_name")
+      announcement.nextProduct = try product(row, "next_product_id", "next_product_name")
       return Settled(
         deliveryID: try row.int("delivery_id"), target: try row.text("target"), source: try row.text("source"),
-        event: event, direction: direction, isWanted: try row.bool("is_wanted"))
+        announcement: announcement, direction: direction, isWanted: try row.bool("is_wanted"))
     }
+  }
+
+  private static func product(_ row: Row, _ id: String, _ name: String) throws -> Announcement.Product? {
+    try row.optionalText(id).map { Announcement.Product(id: $0, name: try row.optionalText(name)) }
   }
 
   /// Writes down how attempts ended, and what they mean for their targets.
   ///
+  /// - Parameter addresses: the address of each target that has one, as it is configured.
   /// - Returns: The deliveries that were still in this process's hands.
-  func record(_ ended: [EndedDelivery]) async throws -> Set<Int64> {
+  func record(_ ended: [EndedDelivery], addresses: [String: String]) async throws -> Set<Int64> {
     try await connection.transaction { connection in
       let rows = try connection.query(
         SQLFiles.text("forward/record.sql"),
@@ -210,7 +275,7 @@ struct DeliverySession: Sendable {
           .texts(ended.map(\.state.rawValue)), .texts(ended.map { $0.status.map(String.init) }),
           .texts(ended.map(\.verdict.reason)), .texts(ended.map { $0.dueAt?.description }),
           .ints(ended.map { Int64($0.failures) }), .texts(ended.map { $0.failingSince?.description }),
-          .texts(ended.map(\.endedAt.description)),
+          .texts(ended.map(\.endedAt.description)), .texts(ended.map(\.body)),
         ])
       // In the order of names: two forwarders must not wait for each other.
       for (target, ends) in Dictionary(grouping: ended, by: \.delivery.target).sorted(by: { $0.key < $1.key }) {
@@ -220,17 +285,21 @@ struct DeliverySession: Sendable {
           if case .throttled = end.verdict { end.dueAt } else { nil }
         }.max()
         let isPaused = ends.contains { if case .paused = $0.verdict { true } else { false } }
+        let moved = ends.compactMap { if case .moved(let destination, _) = $0.verdict { destination } else { nil } }
+          .last
         try connection.query(
           """
           update forward.target
           set last_success_at = greatest(last_success_at, $2::timestamptz),
             last_error = coalesce($3, last_error), last_error_at = coalesce($4::timestamptz, last_error_at),
-            held_until = greatest(held_until, $5::timestamptz), state = case when $6 then 'paused' else state end
+            held_until = greatest(held_until, $5::timestamptz), state = case when $6 then 'paused' else state end,
+            moved_from = case when $7::text is null then moved_from else $8 end, moved_to = coalesce($7, moved_to)
           where name = $1
           """,
           [
             .text(target), Parameter(success?.description), Parameter(failure?.verdict.reason),
-            Parameter(failure?.endedAt.description), Parameter(hold?.description), .bool(isPaused),
+            Parameter(failure?.endedAt.description), Parameter(hold?.description), .bool(isPaused), Parameter(moved),
+            Parameter(addresses[target]),
           ])
       }
       return Set(try rows.map { try $0.int("delivery_id") })

@@ -79,7 +79,8 @@ public struct Forwarder: Sendable {
     let due = try await connection.transaction(.repeatableRead) { connection in
       let rows = try connection.query(
         """
-        select delivery.delivery_id, delivery.target, delivery.event_id, delivery.body
+        select delivery.delivery_id, delivery.target, delivery.event_id, delivery.body, target.moved_from,
+          target.moved_to
         from forward.delivery
         inner join forward.target on target.name = delivery.target
         where delivery.target = any($1) and delivery.state = 'waiting' and target.state = 'active'
@@ -89,17 +90,22 @@ public struct Forwarder: Sendable {
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
       let settled = Dictionary(
         try DeliverySession.settle(unmade, waitForWord: settings.waitForWord, on: connection).filter(\.isWanted).map {
-          ($0.deliveryID, $0.event)
+          ($0.deliveryID, $0.announcement)
         },
         uniquingKeysWith: { first, _ in first })
       return try rows.compactMap { row -> (target: String, parcel: Parcel)? in
         let name = try row.text("target")
-        if let body = try row.optionalText("body") {
-          return (name, Parcel(eventID: try row.text("event_id"), body: body))
-        }
-        guard let event = try settled[row.int("delivery_id")] else { return nil }
         guard let target = targets.first(where: { $0.configuration.name == name }) else { return nil }
-        return (name, Parcel(eventID: event.eventID, body: target.body(for: event)))
+        let destination = try DeliverySession.destination(of: target, row)
+        if let body = try row.optionalText("body") {
+          return (name, Parcel(eventID: try row.text("event_id"), body: body, destination: destination))
+        }
+        guard let announcement = try settled[row.int("delivery_id")] else { return nil }
+        return (
+          name,
+          Parcel(
+            eventID: announcement.event.eventID, body: target.body(for: announcement), destination: destination)
+        )
       }
     }
     await connection.close()
@@ -212,7 +218,10 @@ public struct Forwarder: Sendable {
       course.session = session
     }
     if !course.ended.isEmpty {
-      let recorded = try await session.record(course.ended)
+      let addresses = Dictionary(
+        targets.compactMap { target in target.address.map { (target.configuration.name, $0) } },
+        uniquingKeysWith: { first, _ in first })
+      let recorded = try await session.record(course.ended, addresses: addresses)
       for end in course.ended where recorded.contains(end.delivery.deliveryID) {
         switch end.state {
         case .delivered: course.summary.delivered += 1
@@ -248,7 +257,23 @@ public struct Forwarder: Sendable {
       let deliveries = claimed.filter { $0.target == lane.name }
       if !deliveries.isEmpty { lane.send(deliveries.sorted { $0.deliveryID < $1.deliveryID }) }
     }
-    return cutoff != nil && course.inHand.isEmpty
+    // What only waits for its target's pace is due, and this pass sends it.
+    let paced = targets.filter { $0.interval != nil }.map(\.configuration.name)
+    guard !paced.isEmpty,
+      let next = try await session.nextPace(
+        of: paced, at: now, cutoff: cutoff ?? now, ended: course.endedClaims)
+    else {
+      return cutoff != nil && course.inHand.isEmpty
+    }
+    let wait = Duration.microseconds(next.microseconds - now.microseconds)
+    // A longer wait is ended by the regular look.
+    if wait < settings.pause {
+      Task { [mailbox = exchange.mailbox] in
+        try? await Task.sleep(for: wait)
+        mailbox.wake()
+      }
+    }
+    return false
   }
 
   /// Takes what a lane has not sent out of its hands.
@@ -273,11 +298,12 @@ public struct Forwarder: Sendable {
   private func end(of delivery: HeldDelivery, _ verdict: Verdict, status: Int?, at now: Instant) -> EndedDelivery {
     func ended(
       _ state: EndedDelivery.State, _ verdict: Verdict, dueAt: Instant? = nil, failures: Int? = nil,
-      failingSince: Instant? = nil
+      failingSince: Instant? = nil, body: String? = nil
     ) -> EndedDelivery {
       EndedDelivery(
         delivery: delivery, verdict: verdict, state: state, status: status, dueAt: dueAt,
-        failures: failures ?? delivery.failures, failingSince: failingSince ?? delivery.failingSince, endedAt: now)
+        failures: failures ?? delivery.failures, failingSince: failingSince ?? delivery.failingSince, endedAt: now,
+        body: body)
     }
     let failures = delivery.failures + 1
     let since = delivery.failingSince ?? now
@@ -296,6 +322,14 @@ public struct Forwarder: Sendable {
     // What paused its target waits with the rest, and is sent at once when the target is resumed.
     case .paused: return ended(.waiting, verdict, dueAt: now, failures: failures, failingSince: since)
     case .retry(let reason): return later(scheduled, reason)
+    case .doubtful(let reason):
+      guard delivery.failures > 0, delivery.lastError == reason else { return later(scheduled, reason) }
+      return ended(.waiting, .paused(reason: reason), dueAt: now, failures: failures, failingSince: since)
+    // At once, as it was due: but not without end.
+    case .moved(_, let reason) where delivery.failures > 2: return later(scheduled, reason)
+    case .moved: return ended(.waiting, verdict, failures: failures, failingSince: since)
+    case .reworded(let body, _):
+      return ended(.waiting, verdict, failures: failures, failingSince: since, body: body)
     case .throttled(let seconds, let reason):
       // Never at once: a target that asks for no wait would be asked without end. A wait that the schedule chose holds
       // the whole target too, and like one that was asked for no longer than an hour.

@@ -109,7 +109,7 @@ final class Lane: Sendable {
     let isHeld = answer.verdicts.contains { verdict in
       switch verdict {
       case .throttled, .paused: true
-      case .delivered, .retry, .refused: false
+      case .delivered, .retry, .refused, .doubtful, .reworded, .moved: false
       }
     }
     state.withLock { state in

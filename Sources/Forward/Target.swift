@@ -13,8 +13,12 @@ public protocol Target: Sendable {
   /// How many seconds must lie between two requests; `nil` when the target sets no pace.
   var interval: Int64? { get }
 
+  /// What an answer may replace of where requests go (``Verdict/moved(to:reason:)``), as the configuration has it; `nil`
+  /// for a target that never moves.
+  var address: String? { get }
+
   /// What is sent about an event. It is stored before the first attempt, so every attempt sends the same.
-  func body(for event: Event) -> String
+  func body(for announcement: Announcement) -> String
 
   /// The request that carries these deliveries, at most ``batchSize`` of them.
   ///
@@ -30,6 +34,8 @@ extension Target {
   public var batchSize: Int { 1 }
   /// No pace.
   public var interval: Int64? { nil }
+  /// It never moves.
+  public var address: String? { nil }
 }
 
 /// What one delivery sends.
@@ -38,10 +44,13 @@ public struct Parcel: Sendable, Equatable {
   public var eventID: String
   /// The body the target made for it.
   public var body: String
+  /// Where the target has moved, in place of its ``Target/address``; `nil` when it has not.
+  public var destination: String?
 
   /// Creates a parcel.
-  public init(eventID: String, body: String) {
+  public init(eventID: String, body: String, destination: String? = nil) {
     self.eventID = eventID
     self.body = body
+    self.destination = destination
   }
 }

@@ -12,6 +12,10 @@ public struct TargetConfiguration: Sendable, Equatable {
   public var secret: String?
   /// The secret before a change: requests are signed with both.
   public var previousSecret: String?
+  /// What a bot sends with. Never shown.
+  public var token: String?
+  /// The chat a bot sends to: a number, or `@channel`.
+  public var chatID: String?
   /// Replaces scheme, host and port of a named service.
   public var baseURL: String?
   /// The kinds it wants; `nil` for all but ignored, unrecognised, invoice_issued and entitlement_changed.
@@ -38,7 +42,7 @@ public struct TargetConfiguration: Sendable, Equatable {
   }
 
   /// The types of target there are.
-  public static let types = ["webhook"]
+  public static let types = ["webhook", "slack", "telegram"]
 
   /// The target.
   ///
@@ -46,6 +50,8 @@ public struct TargetConfiguration: Sendable, Equatable {
   public func makeTarget() throws(TargetProblem) -> any Target {
     switch type {
     case "webhook": try WebhookTarget(self)
+    case "slack": try SlackTarget(self)
+    case "telegram": try TelegramTarget(self)
     default:
       throw TargetProblem(
         target: name, setting: "type",

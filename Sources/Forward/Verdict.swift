@@ -10,6 +10,12 @@ public enum Verdict: Sendable, Equatable {
   case refused(reason: String)
   /// Nothing will succeed before someone has seen to the target: it is paused, and what is due waits.
   case paused(reason: String)
+  /// As ``retry(reason:)``; but when the next attempt ends the same, as ``paused(reason:)``.
+  case doubtful(reason: String)
+  /// It is not taken in this form: it is sent again at once with another body.
+  case reworded(body: String, reason: String)
+  /// The target has moved, in place of its ``Target/address``: it is sent again at once, and all else goes there too.
+  case moved(to: String, reason: String)
 
   /// The verdict that a status gives by itself, by what HTTP means by it.
   ///
@@ -40,7 +46,9 @@ public enum Verdict: Sendable, Equatable {
   public var reason: String? {
     switch self {
     case .delivered: nil
-    case .retry(let reason), .throttled(_, let reason), .refused(let reason), .paused(let reason): reason
+    case .retry(let reason), .throttled(_, let reason), .refused(let reason), .paused(let reason),
+      .doubtful(let reason), .reworded(_, let reason), .moved(_, let reason):
+      reason
     }
   }
 }

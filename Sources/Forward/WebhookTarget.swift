@@ -32,8 +32,9 @@ public struct WebhookTarget: Target {
   }
 
   /// `{"type": kind, "timestamp": occurred_at, "data": the event}`.
-  public func body(for event: Event) -> String {
-    #"{"type":"\#(event.kind.rawValue)","timestamp":"\#(event.occurredAt)","data":\#(event.json)}"#
+  public func body(for announcement: Announcement) -> String {
+    let event = announcement.event
+    return #"{"type":"\#(event.kind.rawValue)","timestamp":"\#(event.occurredAt)","data":\#(event.json)}"#
   }
 
   /// The request, signed for this attempt's moment with every secret.

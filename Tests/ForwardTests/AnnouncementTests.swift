@@ -253,6 +253,21 @@ struct AnnouncementTests {
     #expect(try kinds(receiver) == ["renewal": "trial_converted"])
   }
 
+  @Test("a transaction that the store has in another chain tells nothing of what came before in this one")
+  func oneHome() async throws {
+    let receiver = HTTPReceiver()
+    let target = TargetConfiguration.webhook(receiver)
+    let bench = try await DeliveryBench([target])
+    try await bench.store(
+      period(bench, "guess", .ignored, transaction: "t1", daysAgo: 30, free: true), source: .revenueCat)
+    try await bench.store(period(bench, "renewal", .subscriptionRenewed, transaction: "t2", daysAgo: 0, free: false))
+    var home = period(bench, "home", .ignored, transaction: "t1", daysAgo: 30, free: true)
+    home.originalTransactionID = "2000"
+    try await bench.store(home)
+    #expect(try await bench.forward(target).delivered == 1)
+    #expect(try kinds(receiver) == ["renewal": "subscription_renewed"])
+  }
+
   @Test("the end of a free period, and switching renewal off in one, are a trial's")
   func trialEnds() async throws {
     let receiver = HTTPReceiver()

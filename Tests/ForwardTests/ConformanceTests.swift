@@ -13,6 +13,9 @@ struct ConformanceTests {
   private static func configuration(_ type: String, _ receiver: HTTPReceiver) -> TargetConfiguration {
     switch type {
     case "webhook": .webhook(receiver)
+    case "slack": .slack(receiver)
+    // A person, not a group: the pace is no longer than the shortest wait.
+    case "telegram": .telegram(receiver, chatID: "17")
     default: TargetConfiguration(name: type, type: type)
     }
   }

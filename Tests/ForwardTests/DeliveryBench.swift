@@ -181,3 +181,23 @@ extension TargetConfiguration {
     return target
   }
 }
+
+extension TargetConfiguration {
+  /// A Slack channel whose webhook a receiver of this test gets.
+  static func slack(_ receiver: HTTPReceiver, name: String = "team") -> TargetConfiguration {
+    var target = TargetConfiguration(name: name, type: "slack")
+    target.url = receiver.url
+    target.allowsPrivateNetwork = true
+    return target
+  }
+
+  /// A Telegram chat whose bot's messages a receiver of this test gets.
+  static func telegram(_ receiver: HTTPReceiver, chatID: String = "-1001234567890") -> TargetConfiguration {
+    var target = TargetConfiguration(name: "phone", type: "telegram")
+    target.token = "12345:secret-token"
+    target.chatID = chatID
+    target.baseURL = "http://127.0.0.1:\(receiver.port)/"
+    target.allowsPrivateNetwork = true
+    return target
+  }
+}

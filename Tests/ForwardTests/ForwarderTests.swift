@@ -107,8 +107,8 @@ struct ForwarderTests {
     #expect(try await bench.forward(target).delivered == 1)
     let late = EndedDelivery(
       delivery: claimed[0], verdict: .refused(reason: "late"), state: .refused, status: 400, dueAt: nil, failures: 1,
-      failingSince: nil, endedAt: bench.clock.now)
-    #expect(try await session.record([late]).isEmpty)
+      failingSince: nil, endedAt: bench.clock.now, body: nil)
+    #expect(try await session.record([late], addresses: [:]).isEmpty)
     #expect(try await bench.deliveries()[0].text("state") == "delivered")
   }
 

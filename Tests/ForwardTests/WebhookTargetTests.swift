@@ -85,7 +85,9 @@ struct WebhookTargetTests {
     let problem = #expect(throws: TargetProblem.self) {
       try TargetConfiguration(name: "x", type: "pigeon").makeTarget()
     }
-    #expect(problem?.description == "target x: type: this version cannot send to \"pigeon\"; it can to webhook")
+    #expect(
+      problem?.description
+        == "target x: type: this version cannot send to \"pigeon\"; it can to webhook, slack, telegram")
   }
 
   @Test("an event's id is the message's where it can be, else its digest is")
@@ -107,7 +109,8 @@ struct WebhookTargetTests {
     let event = Event(
       eventID: "e", kind: .refunded, occurredAt: try #require(Instant("2026-03-01T09:30:00Z")), app: "video",
       store: .appStore, environment: .production)
-    let body = try TargetConfiguration.webhook(url: "https://example.com/hooks").makeTarget().body(for: event)
+    let body = try TargetConfiguration.webhook(url: "https://example.com/hooks").makeTarget().body(
+      for: Announcement(event))
     #expect(
       body == """
         {"type":"refunded","timestamp":"2026-03-01T09:30:00.000Z","data":{"app":"video","environment":"Production",\

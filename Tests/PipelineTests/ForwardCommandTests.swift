@@ -313,7 +313,7 @@ struct ForwardCommandTests {
   func unbuiltType() async throws {
     let receiver = HTTPReceiver()
     try await configure(
-      receiver, targets: #"{ name: "team", type: "slack", url: "https://hooks.example.com/secret-path" }"#)
+      receiver, targets: #"{ name: "team", type: "discord", url: "https://hooks.example.com/secret-path" }"#)
     try await ingest(event("e1"))
     for words in [["measure"], ["report", "deliveries"], ["targets"], ["targets", "pause", "team"], ["apps"]] {
       let outcome = try await run(words)
@@ -327,7 +327,7 @@ struct ForwardCommandTests {
       #expect(outcome.code == 2, "\(words)")
       #expect(outcome.errors.contains("\"path\":\"targets[1].type\""), "\(words): \(outcome.errors)")
       #expect(outcome.errors.contains("target team"))
-      #expect(outcome.errors.contains("slack"))
+      #expect(outcome.errors.contains("discord"))
     }
     // What is about another target alone works.
     #expect(try await run(["targets", "test", "backend"]).code == 0)

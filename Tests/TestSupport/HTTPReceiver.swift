@@ -13,6 +13,13 @@ public final class HTTPReceiver: Sendable {
     /// The body.
     public let body: [UInt8]
 
+    /// Creates a request.
+    public init(path: String, headers: [String: String], body: [UInt8]) {
+      self.path = path
+      self.headers = headers
+      self.body = body
+    }
+
     /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
   }

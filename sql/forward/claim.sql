@@ -5,6 +5,8 @@
 with lane as (
     select
         target.name,
+        target.moved_from,
+        target.moved_to,
         room.capacity
     from unnest($3::text[], $4::bigint[]) as room (target, capacity)
     inner join forward.target as target on target.name = room.target
@@ -12,7 +14,10 @@ with lane as (
 ),
 
 picked as (
-    select due.delivery_id
+    select
+        due.delivery_id,
+        lane.moved_from,
+        lane.moved_to
     from lane
     cross join lateral (
         select delivery.delivery_id
@@ -40,4 +45,7 @@ returning
     delivery.kind,
     delivery.body,
     delivery.failures,
-    delivery.failing_since
+    delivery.failing_since,
+    delivery.last_error,
+    picked.moved_from,
+    picked.moved_to

@@ -70,6 +70,29 @@ best as materialized (
     order by picked.delivery_id, believed.rank desc nulls last, told.received_at, told.event_id
 ),
 
+-- A transaction belongs to one chain of its store, as measure/02_effective.sql has it: where several name it, to the one
+-- that the best source names, there by the newest version.
+version as materialized (
+    select named.*
+    from fact.transaction as named
+    inner join fact.chain as chain on chain.subscription_key = named.subscription_key
+    cross join lateral (
+        select theirs.subscription_key
+        from fact.transaction as theirs
+        inner join fact.chain as other on other.subscription_key = theirs.subscription_key
+        where
+            theirs.transaction_id = named.transaction_id
+            and other.app_id = chain.app_id
+            and other.store = chain.store
+            and other.environment = chain.environment
+        order by theirs.source_rank desc, theirs.signed_at desc, theirs.digest desc, theirs.subscription_key
+        limit 1
+    ) as home
+    where
+        named.subscription_key in (select best.subscription_key from best)
+        and home.subscription_key = named.subscription_key
+),
+
 -- Each field from the best source that states it, within a source from the newest version.
 effective as materialized (
     select
@@ -89,8 +112,7 @@ effective as materialized (
         (array_agg(offer_period) filter (where stated & (1 << 10) <> 0))[1] as offer_period
     from (
         select version.*
-        from fact.transaction as version
-        where version.subscription_key in (select best.subscription_key from best)
+        from version
         order by
             version.subscription_key, version.transaction_id, version.source_rank desc, version.signed_at desc,
             version.digest desc
@@ -112,8 +134,7 @@ revocation as materialized (
         select
             version.*,
             max(version.source_rank) over (partition by version.subscription_key, version.transaction_id) as best_rank
-        from fact.transaction as version
-        where version.subscription_key in (select best.subscription_key from best)
+        from version
     ) as ranked
     where source_rank = best_rank and stated & (1 << 11) <> 0
 ),
@@ -362,6 +383,8 @@ settled as (
         best.settled_kind,
         best.settled_direction,
         best.is_charge,
+        coalesce(best.body -> 'transaction' ->> 'product_id', concerned.product_id) as product_id,
+        best.body -> 'renewal' ->> 'auto_renew_product_id' as next_product_id,
         concerned.subscription_key,
         concerned.transaction_id,
         charge.previous_id,
@@ -434,6 +457,10 @@ select
     settled.event_id,
     settled.kind,
     settled.body,
+    settled.product_id,
+    product.name as product_name,
+    nullif(settled.next_product_id, settled.product_id) as next_product_id,
+    next_product.name as next_product_name,
     app.app_key,
     forward.accepts(target.events, settled.kind || settled.also) as is_wanted,
     -- Of an immediate change of product: by level, 1 being the highest, else by what it costs in a month, else as the
@@ -454,6 +481,10 @@ select
 from settled
 inner join ingest.app as app on app.app_id = settled.app_id
 inner join forward.target as target on target.name = settled.target
+left join reference.product as product
+    on product.app_id = settled.app_id and product.product_id = settled.product_id
+left join reference.product as next_product
+    on next_product.app_id = settled.app_id and next_product.product_id = settled.next_product_id
 left join monthly
     on monthly.subscription_key = settled.subscription_key and monthly.transaction_id = settled.transaction_id
 left join monthly as previous

@@ -11,7 +11,7 @@ select
     delivery.attempts,
     case
         when delivery.state = 'waiting' and target.state = 'active'
-            then greatest(delivery.due_at, target.held_until)
+            then greatest(delivery.due_at, target.held_until, target.paced_until)
     end as next_attempt_at,
     delivery.last_status,
     delivery.last_error,

@@ -70,7 +70,9 @@ struct ForwardCommand: Command {
       let words: String =
         switch verdict {
         case .delivered: "delivered"
-        case .retry: "not delivered, and tried again later"
+        case .retry, .doubtful: "not delivered, and tried again later"
+        case .reworded: "not taken in this form, and sent again in another"
+        case .moved: "the target has moved; what it gets goes there from now on"
         case .throttled: "the target asks for a wait"
         case .refused: "refused"
         case .paused: "the target is paused: see to it, then run tenure targets resume"

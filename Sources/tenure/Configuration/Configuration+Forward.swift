@@ -60,9 +60,14 @@ extension TargetConfiguration {
       self.url = url
       self.secret = secret
       self.previousSecret = previousSecret
-    case .slack: self.init(name: target.name, type: "slack")
+    case .slack(let url):
+      self.init(name: target.name, type: "slack")
+      self.url = url
     case .discord: self.init(name: target.name, type: "discord")
-    case .telegram: self.init(name: target.name, type: "telegram")
+    case .telegram(let token, let chatID):
+      self.init(name: target.name, type: "telegram")
+      self.token = token
+      self.chatID = chatID
     case .amplitude: self.init(name: target.name, type: "amplitude")
     case .mixpanel: self.init(name: target.name, type: "mixpanel")
     case nil: return nil
