@@ -68,7 +68,8 @@ let package = Package(
       name: "IngestTests", dependencies: ["Ingest", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "MeasureTests", dependencies: ["Measure", "TestSupport"], swiftSettings: strict),
-    .testTarget(name: "ReportTests", dependencies: ["Report", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "ReportTests", dependencies: ["Report", "Postgres", "Vocabulary", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "ForwardTests", dependencies: ["Forward", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"], swiftSettings: strict),

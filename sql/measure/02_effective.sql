@@ -240,12 +240,7 @@ select
                     order by returned.nth
                 )
     end as refund,
-    coalesce(
-        revocation.restored_at[cardinality(revocation.restored_at)] is null
-        and coalesce(revocation.revocation[cardinality(revocation.revocation)], 'full') = 'full'
-        and revocation.revoked_at is not null,
-        false
-    ) as is_fully_refunded,
+    revocation.revocation,
     case
         when merged.ownership = 'family_shared' then 'family'
         when merged.type in ('consumable', 'non_consumable', 'non_renewing') then 'one_time'

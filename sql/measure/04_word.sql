@@ -56,7 +56,7 @@ select
     revoked_at,
     restored_at,
     refund,
-    is_fully_refunded,
+    revocation,
     class,
     is_free,
     is_beyond,
@@ -96,7 +96,7 @@ select
     revoked_at,
     restored_at,
     refund,
-    is_fully_refunded,
+    revocation,
     class,
     is_free,
     false,
@@ -178,28 +178,46 @@ with spoken as (
         periods as (partition by subscription_key, transaction_id),
         -- What says nothing of auto-renew is no switch, nor does it hide one.
         switches as (partition by subscription_key, transaction_id, auto_renew is null order by signed_at)
+),
+
+-- When auto-renew was switched off, on, off again: at the odd ones off.
+switched as (
+    select
+        subscription_key,
+        transaction_id,
+        array_agg(signed_at order by signed_at) as switched_at
+    from spoken
+    where is_switch
+    group by subscription_key, transaction_id
+),
+
+told as (
+    select
+        subscription_key,
+        transaction_id,
+        (array_agg(auto_renew) filter (where stated & (1 << 0) <> 0))[1] as auto_renew,
+        (array_agg(expiration_reason) filter (where stated & (1 << 4) <> 0))[1] as expiration_reason,
+        bool_or(is_failure) as is_failed,
+        (array_agg(grace_expires_at) filter (where grace_expires_at is not null))[1] as grace_expires_at,
+        -- The store says expired from the first of the newest statuses that all say so.
+        min(signed_at) filter (
+            where is_expiry and signed_at > coalesce(other_said_at, '-infinity')
+        ) as expired_said_at,
+        (array_agg(paused_at) filter (where stated & (1 << 7) <> 0))[1] as paused_at,
+        (array_agg(resumes_at) filter (where stated & (1 << 8) <> 0))[1] as resumes_at
+    from (
+        select *
+        from spoken
+        -- No more than what is grouped by comes before the moment, or the groups would be sorted anew, in no order.
+        order by subscription_key, transaction_id, signed_at desc
+    ) as ordered
+    group by subscription_key, transaction_id
 )
 
 select
-    subscription_key,
-    transaction_id,
-    (array_agg(auto_renew) filter (where stated & (1 << 0) <> 0))[1] as auto_renew,
-    (array_agg(expiration_reason) filter (where stated & (1 << 4) <> 0))[1] as expiration_reason,
-    bool_or(is_failure) as is_failed,
-    (array_agg(grace_expires_at) filter (where grace_expires_at is not null))[1] as grace_expires_at,
-    -- The store says expired from the first of the newest statuses that all say so.
-    min(signed_at) filter (
-        where is_expiry and signed_at > coalesce(other_said_at, '-infinity')
-    ) as expired_said_at,
-    (array_agg(paused_at) filter (where stated & (1 << 7) <> 0))[1] as paused_at,
-    (array_agg(resumes_at) filter (where stated & (1 << 8) <> 0))[1] as resumes_at,
-    -- When auto-renew was switched off, on, off again: at the odd ones off.
-    array_agg(signed_at order by signed_at) filter (where is_switch) as switched_at
-from (
-    select *
-    from spoken
-    order by subscription_key, purchased_at, transaction_id, signed_at desc
-) as ordered
-group by subscription_key, transaction_id;
+    told.*,
+    switched.switched_at
+from told
+left join switched using (subscription_key, transaction_id);
 
 analyze word;

@@ -20,7 +20,6 @@ with worded as (
         line.revoked_at,
         line.restored_at,
         line.is_free,
-        line.is_fully_refunded,
         line.is_base,
         line.is_beyond,
         line.base_is_trial,
@@ -42,7 +41,18 @@ with worded as (
         word.switched_at,
         coalesce(word.is_failed, false) as is_failed,
         case when word.grace_expires_at > line.expires_at then word.grace_expires_at end as grace_expires_at,
-        line.class = 'own' and not line.is_free and not line.is_fully_refunded as counts,
+        line.class = 'own' and not line.is_free and (
+            line.revoked_at is null
+            or not exists (
+                select
+                from unnest(line.revoked_at, line.restored_at, line.revocation)
+                    as taken (revoked_at, restored_at, revocation)
+                where
+                    taken.revoked_at < this_run.as_of
+                    and not coalesce(taken.restored_at < this_run.as_of, false)
+                    and coalesce(taken.revocation, 'full') = 'full'
+            )
+        ) as counts,
         -- A free period earns nothing; an offer paid up front is spread over the offer's length.
         case when line.is_free then 0 else line.price end as running_price,
         case

@@ -38,7 +38,7 @@ create table ledger.period (
     revoked_at timestamptz[],
     restored_at timestamptz[],
     refund bigint[],
-    is_fully_refunded boolean not null,
+    revocation text[],
     -- what it is
     class text not null,
     is_free boolean not null,
@@ -79,6 +79,7 @@ comment on table ledger.period is
 comment on column ledger.period.offer is 'none, or the offer''s type';
 comment on column ledger.period.revoked_at is 'When access was withdrawn, in order; null when never';
 comment on column ledger.period.restored_at is 'When each revocation was taken back; null while it holds';
+comment on column ledger.period.revocation is 'The store''s word for each revocation; null where it has none: full';
 comment on column ledger.period.refund is 'What each revocation returned, in micros; null when unknown, 0 when nothing';
 comment on column ledger.period.class is 'own, family or one_time';
 comment on column ledger.period.charge is

@@ -56,6 +56,26 @@ struct ChurnTests {
     try await expect(program.movements(), is: ["2025-02-01 new", "2025-03-01 churned_voluntary"])
   }
 
+  @Test("the newest of many statuses counts, in whatever order they came and however many periods there are")
+  func newestOfManyStatuses() async throws {
+    // As many statuses a period as make a sort that is not told the moment mix them up.
+    let lives = (1...12).map { number in
+      (1...20).reduce(Life("c\(number)").buys("2025-01-01", until: "2025-01-08", "weekly")) { life, week in
+        let end = Life.day(of: 1 + 7 * week)
+        let told = (1...number).reduce(life) { life, nth in
+          life.says(
+            "\(end) 00:\(nth + 10)", autoRenew: nth % 2 == 0,
+            reason: nth == number ? "product_unavailable" : "price_increase")
+        }
+        return told.buys("\(end) 12:00", until: "\(Life.day(of: 8 + 7 * week)) 00:00", "weekly")
+      }
+    }
+    let program = try await Installation(lives, asOf: "2025-05-01")
+    try await expect(
+      program.lines("churn", "churned_price_increase churned_product_unavailable", ["--by", "quarter"]).first,
+      is: "0 144")
+  }
+
   @Test("a revocation after the period's end leaves the reason as it was")
   func refundAfterChurn() async throws {
     let life = Life("a").buys("2025-02-01", until: "2025-03-01").says("2025-02-20", autoRenew: false)

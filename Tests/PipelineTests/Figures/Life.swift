@@ -29,6 +29,11 @@ struct Life: Sendable {
     return "\(parts[0])T\(parts[1])\(parts[1].count == 5 ? ":00" : "")Z"
   }
 
+  /// The nth day of 2025, counted from 1.
+  static func day(of number: Int) -> String {
+    String(Date(timeIntervalSince1970: 1_735_689_600 + Double(number - 1) * 86_400).formatted(.iso8601).prefix(10))
+  }
+
   /// A purchase. A price of nil is an unknown one; `until` of nil is for a one-time purchase.
   func buys(
     _ at: String, until: String? = nil, _ product: String = "monthly", price: Double? = 10, _ currency: String = "USD",

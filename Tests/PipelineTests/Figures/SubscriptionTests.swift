@@ -99,4 +99,14 @@ struct SubscriptionTests {
         "a/2 tenure entitlement_changed a - - 2025-02-02T00:00:00.000Z",
       ])
   }
+
+  @Test("a refund at or after the as-of moment takes no paid months away yet")
+  func refundToCome() async throws {
+    let life = Life("a").buys("2025-01-01", until: "2025-02-01").renews(until: "2025-03-01")
+      .renews(until: "2025-04-01").isRefunded("2025-03-20", nth: 2)
+    let program = try await Installation([life], asOf: "2025-03-20")
+    try await expect(program.lines("subscriptions", "paid_months"), is: ["2"])
+    try await program.measure(asOf: "2025-03-20 00:01")
+    try await expect(program.lines("subscriptions", "paid_months"), is: ["1"])
+  }
 }
