@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import Signatures
 import TestSupport
 import Testing
@@ -41,13 +42,23 @@ struct Installation: Sendable {
 
   /// Runs a command and returns what it printed.
   @discardableResult
-  func run(_ words: [String], input: String? = nil, ends code: Int32 = 0) async throws -> String {
-    let outcome = try await TestProgram.run(
-      words + ["--config", folder.file("tenure.json")], input: input.map { Data($0.utf8) },
-      environment: ["DATABASE_URL": database.connectionString])
+  func run(
+    _ words: [String], input: String? = nil, ends code: Int32 = 0, environment: [String: String] = [:]
+  ) async throws -> String {
+    let outcome = try await start(words, input: input, environment: environment).ended()
     try #require(outcome.code == code, "\(words): \(outcome.errors)")
     return outcome.output
   }
+
+  /// Starts a command and leaves it running.
+  func start(_ words: [String], input: String? = nil, environment: [String: String] = [:]) throws -> TestProgram {
+    try TestProgram(
+      words + ["--config", folder.file("tenure.json")], input: input.map { Data($0.utf8) },
+      environment: ["DATABASE_URL": database.connectionString].merging(environment) { $1 })
+  }
+
+  /// A connection to the database, to look on.
+  func connect() async throws -> Connection { try await database.connect() }
 
   @discardableResult
   func ingest(_ lives: [Life]) async throws -> Summary {
@@ -121,22 +132,30 @@ struct Installation: Sendable {
   /// currency are named.
   func mrrMovements(_ options: [String] = [], by dimensions: String = "app") async throws -> [String] {
     let named = dimensions == "app" ? [] : dimensions.split(separator: ",").map(String.init)
-    let columns = [
-      "new", "reactivation", "expansion", "contraction", "churn", "suspension", "recovery", "moved_in", "moved_out",
-    ]
     return try await rows("mrr_movement", ["--group-by", dimensions] + options).compactMap { row in
-      let flows = columns.filter { row[$0] != 0 }.map { "\($0) \(row[$0, default: .null])" }
+      let flows = Self.mrrFlows.filter { row[$0] != 0 }.map { "\($0) \(row[$0, default: .null])" }
       guard !flows.isEmpty else { return nil }
       return ((["day"] + named + ["currency"]).map { "\(row[$0, default: .null])" } + flows).joined(separator: " ")
     }
   }
 
-  private static let flows = [
-    "new", "trial_converted", "reactivated", "won_back", "recovered", "refund_reversed", "resumed", "moved_in",
-    "churned_voluntary", "churned_billing", "churned_price_increase", "churned_product_unavailable",
-    "churned_refunded", "churned_other", "churned_unconfirmed", "suspended", "paused", "moved_out", "renewed",
-    "upgraded", "downgraded", "crossgraded",
+  /// The columns of `movements` that count what comes in, without those that are part of another.
+  static let inflows = [
+    "new", "trial_converted", "reactivated", "recovered", "refund_reversed", "resumed", "moved_in",
   ]
+  /// The columns of `movements` that count what goes out.
+  static let outflows = [
+    "churned_voluntary", "churned_billing", "churned_price_increase", "churned_product_unavailable",
+    "churned_refunded", "churned_other", "churned_unconfirmed", "suspended", "paused", "moved_out",
+  ]
+  /// The columns of `mrr_movement`, signed.
+  static let mrrFlows = [
+    "new", "reactivation", "expansion", "contraction", "churn", "suspension", "recovery", "moved_in", "moved_out",
+  ]
+  private static let flows =
+    ["new", "trial_converted", "reactivated", "won_back"] + inflows.dropFirst(3) + outflows + [
+      "renewed", "upgraded", "downgraded", "crossgraded",
+    ]
 
   /// The stocks at the end of a day that are not 0.
   func stocks(_ day: String, _ options: [String] = []) async throws -> String {
