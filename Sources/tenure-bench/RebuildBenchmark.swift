@@ -14,7 +14,8 @@ enum RebuildBenchmark: Benchmark {
     "ledger.period", "ledger.entry", "ledger.subscriber_entry", "measure.daily_movement",
     "measure.daily_movement_change", "measure.monthly_closing", "measure.daily_revenue", "measure.daily_revenue_change",
     "measure.daily_subscriber", "measure.daily_subscriber_change", "measure.period_churn",
-    "measure.period_churn_change",
+    "measure.period_churn_change", "measure.daily_mrr", "measure.daily_mrr_change", "measure.monthly_mrr",
+    "measure.daily_trial", "measure.daily_trial_change",
   ]
 
   static func run(_ plan: Plan) async throws {
