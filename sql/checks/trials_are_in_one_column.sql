@@ -36,7 +36,7 @@ from (
         1
     from ledger.period as period
     inner join fact.chain as chain using (subscription_key)
-    where period.closing is null and period.is_trial
+    where period.closing is null and period.class = 'own' and period.is_trial
 ) as trials
 group by app_id, environment, store
 having

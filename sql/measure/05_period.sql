@@ -275,7 +275,7 @@ carried as (
     select
         *,
         -- A free period that follows another without a gap is of its kind: a trial, or the paid time before it.
-        class = 'own' and mod(
+        mod(
             max(
                 case
                     when is_base then nth * 2 + base_is_trial::integer
@@ -283,7 +283,7 @@ carried as (
                 end
             ) over periods,
             2
-        ) = 1 as is_trial,
+        ) = 1 as is_trial_time,
         sum(case when is_base then base_paid_number when class = 'own' and not is_free then 1 else 0 end)
             over periods as paid_number,
         min(case when is_base then base_first_paid_at when class = 'own' and not is_free then purchased_at end)
@@ -315,7 +315,8 @@ carried as (
 opened as (
     select
         *,
-        coalesce(lag(is_trial) over periods, false) as previous_is_trial,
+        class = 'own' and is_trial_time as is_trial,
+        coalesce(class = 'own' and lag(is_trial_time) over periods, false) as previous_is_trial,
         lag(stretch_started_at) over periods as previous_stretch_started_at,
         paid_number - (class = 'own' and not is_free)::integer > 0 as has_paid_before
     from carried
@@ -478,6 +479,7 @@ select
     previous_period,
     previous_days,
     is_continuing,
+    is_trial_time,
     is_trial,
     is_paid_time,
     follows_paid_time,

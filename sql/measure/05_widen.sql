@@ -7,7 +7,7 @@ with carried as (
             select
                 (
                     period.class,
-                    period.is_trial,
+                    period.is_trial_time,
                     period.opening,
                     period.charge,
                     period.paid_number,

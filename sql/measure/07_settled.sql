@@ -100,7 +100,7 @@ select
     line.revocation,
     line.class,
     line.is_free,
-    period.is_trial,
+    period.is_trial_time,
     false as is_empty,
     period.charge,
     period.auto_renew,

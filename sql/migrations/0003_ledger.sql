@@ -82,6 +82,7 @@ comment on column ledger.period.restored_at is 'When each revocation was taken b
 comment on column ledger.period.revocation is 'The store''s word for each revocation; null where it has none: full';
 comment on column ledger.period.refund is 'What each revocation returned, in micros; null when unknown, 0 when nothing';
 comment on column ledger.period.class is 'own, family or one_time';
+comment on column ledger.period.is_trial is 'Free, and after no paid period without a gap; also of Family Sharing';
 comment on column ledger.period.charge is
 'Kind of charge; product_change stands for upgrade, downgrade or crossgrade; null for free periods and family';
 comment on column ledger.period.opening is 'How it began: a movement, or trial_started, trial_continued, family_granted';

@@ -109,4 +109,20 @@ struct SubscriptionTests {
     try await program.measure(asOf: "2025-03-20 00:01")
     try await expect(program.lines("subscriptions", "paid_months"), is: ["1"])
   }
+
+  @Test("a family-shared chain in a free period is a trial by its status, and in no other report")
+  func familyTrial() async throws {
+    let life = Life("a").buys(
+      "2025-01-01", until: "2025-01-08", price: 0, offer: ["type": "introductory", "discount": "free_trial"],
+      with: ["ownership": "family_shared"]
+    ).renews(until: "2025-02-08", without: ["offer"], with: ["price": 10])
+    let program = try await Installation([life], asOf: "2025-01-03")
+    let columns = "status is_family_shared first_paid_at paid_months mrr currency"
+    try await expect(program.lines("subscriptions", columns), is: ["trial true - - - -"])
+    try await expect(program.stocks("2025-01-02"), is: "family_shared 1")
+    try await expect(program.lines("trials", "started"), is: [])
+    try await program.measure(asOf: "2025-01-10")
+    try await expect(program.lines("subscriptions", columns), is: ["active true - - - -"])
+    try await expect(program.stocks("2025-01-09"), is: "family_shared 1")
+  }
 }
