@@ -56,7 +56,9 @@ let package = Package(
       swiftSettings: strict, plugins: ["EmbedFiles"]),
     .executableTarget(
       name: "tenure",
-      dependencies: ["Ingest", "Measure", "Report", "Forward", "Server", "Signatures", "Vocabulary", "Postgres", "SQL"],
+      dependencies: [
+        "Ingest", "Measure", "Report", "Forward", "Server", "Signatures", "Vocabulary", "Postgres", "SQL",
+      ],
       swiftSettings: strict),
 
     // Measures speed against limits taken in the same run. Nothing depends on it but the test that keeps it alive.
@@ -84,7 +86,7 @@ let package = Package(
       name: "ReportTests", dependencies: ["Report", "Postgres", "Vocabulary", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "ForwardTests", dependencies: ["Forward", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
-    .testTarget(name: "ServerTests", dependencies: ["Server", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "ServerTests", dependencies: ["Server", "Ingest", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"], swiftSettings: strict),
   ]
 )

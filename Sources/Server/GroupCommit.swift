@@ -40,6 +40,9 @@ actor GroupCommit {
     }
   }
 
+  /// How many requests wait for the transaction that is being committed.
+  var waitingCount: Int { waiting.count }
+
   private func storeWaiting() async {
     while !waiting.isEmpty {
       var count = 0

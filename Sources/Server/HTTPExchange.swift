@@ -41,6 +41,7 @@ final class HTTPExchange: @unchecked Sendable {
     var dropped = 0
     /// Whether the next call is a repetition of the one for the head.
     var isHeadRepeated = false
+    var isAnsweredEarly = false
   }
 
   private let target: String
@@ -59,8 +60,18 @@ final class HTTPExchange: @unchecked Sendable {
 
   /// What was kept of the body is given back.
   func end() {
-    listener.release(state.withLock { $0.body.count })
+    let (kept, isEarly) = state.withLock { ($0.body.count, $0.isAnsweredEarly) }
+    listener.release(kept)
+    if !isEarly { listener.leave() }
     client.restart()
+  }
+
+  /// Answers on the socket, while the request is still on its way; what is left of it is in nobody's hand.
+  private func answerEarly(_ answer: HTTPAnswer) {
+    listener.count(answer)
+    client.answerEarly(answer)
+    state.withLock { $0.isAnsweredEarly = true }
+    listener.leave()
   }
 
   // MARK: - Called by the connection's thread
@@ -88,8 +99,7 @@ final class HTTPExchange: @unchecked Sendable {
     case .close: return .NO
     case .queue(let answer, let closes): return queue(answer, closes: closes)
     case .answerEarly(let answer):
-      listener.count(answer)
-      client.answerEarly(answer)
+      answerEarly(answer)
       return .YES
     case .handOver(let head, let body):
       client.setInHand(true)
@@ -192,10 +202,7 @@ final class HTTPExchange: @unchecked Sendable {
       state.stage = .closing
       return true
     }
-    if isEarly {
-      listener.count(answer)
-      client.answerEarly(answer)
-    }
+    if isEarly { answerEarly(answer) }
     MHD_resume_connection(connection)
   }
 

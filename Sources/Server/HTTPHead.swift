@@ -41,7 +41,9 @@ struct HTTPHead: Sendable {
     func count(_ name: String) -> Int { headers.count { $0.name == name } }
     let hasEncoding = count("transfer-encoding") > 0
     if count("content-length") > 1 || count("host") > 1 || count("transfer-encoding") > 1 { return true }
-    if hasEncoding, count("content-length") > 0 || header("transfer-encoding")?.lowercased() != "chunked" { return true }
+    if hasEncoding, count("content-length") > 0 || header("transfer-encoding")?.lowercased() != "chunked" {
+      return true
+    }
     guard let length = header("content-length") else { return false }
     return length.isEmpty || length.utf8.count > 18 || !length.utf8.allSatisfy { (48...57).contains($0) }
   }

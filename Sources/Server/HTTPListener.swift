@@ -95,14 +95,17 @@ final class HTTPListener: Sendable {
   var isEnding: Bool { state.withLock { $0.isEnding } }
 
   /// Takes no further connections, finishes the requests in hand, those that are half sent included, and closes the rest.
-  func stop() async {
+  ///
+  /// - Returns: How many requests were left when the time was up; their connections end with the process then.
+  func stop(within time: Duration) async -> Int {
     let daemon = state.withLock { state in
       state.isEnding = true
       return state.daemon
     }
-    guard let daemon else { return }
+    guard let daemon else { return 0 }
     let socket = MHD_quiesce_daemon(daemon.pointer)
     if socket >= 0 { close(socket) }
+    watch.asyncAfter(deadline: .now() + .milliseconds(Int(time / .milliseconds(1)))) { self.endDrain() }
     await withCheckedContinuation { continuation in
       let isDone = state.withLock { state in
         if state.exchanges > 0 { state.drain = continuation }
@@ -110,6 +113,9 @@ final class HTTPListener: Sendable {
       }
       if isDone { continuation.resume() }
     }
+    let left = state.withLock { $0.exchanges }
+    // Requests that are suspended cannot be taken away from those who are making their answers.
+    if left > 0 { return left }
     // It waits for its thread: not on one of those that tasks share.
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
@@ -119,6 +125,15 @@ final class HTTPListener: Sendable {
     }
     state.withLock { $0.daemon = nil }
     Unmanaged.passUnretained(self).release()
+    return 0
+  }
+
+  private func endDrain() {
+    let drained = state.withLock { state in
+      defer { state.drain = nil }
+      return state.drain
+    }
+    drained?.resume()
   }
 
   // MARK: - Requests
@@ -141,19 +156,18 @@ final class HTTPListener: Sendable {
     metrics.add(1, to: .requests, ["listener": name, "status": String(answer.status)])
   }
 
-  /// How many connections are open, and how many requests are in hand.
-  var load: (connections: Int, requests: Int) { state.withLock { ($0.connections.count, $0.exchanges) } }
-
   fileprivate func begin(_ target: String, _ pointer: OpaquePointer) -> UnsafeMutableRawPointer? {
     guard let context = microhttpd_shim_connection_context(pointer) else { return nil }
     let client = Unmanaged<ClientConnection>.fromOpaque(context).takeUnretainedValue()
     state.withLock { $0.exchanges += 1 }
+    metrics.add(1, to: .requestsInHand, ["listener": name])
     let exchange = HTTPExchange(target: target, connection: pointer, client: client, listener: self)
     return Unmanaged.passRetained(exchange).toOpaque()
   }
 
-  fileprivate func end(_ exchange: HTTPExchange) {
-    exchange.end()
+  /// A request has been answered, or has ended without an answer.
+  func leave() {
+    metrics.add(-1, to: .requestsInHand, ["listener": name])
     let drained = state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.exchanges -= 1
       guard state.exchanges == 0 else { return nil }
@@ -165,11 +179,13 @@ final class HTTPListener: Sendable {
 
   fileprivate func add(_ client: ClientConnection) {
     state.withLock { $0.connections[ObjectIdentifier(client)] = client }
+    metrics.add(1, to: .connections, ["listener": name])
   }
 
   fileprivate func remove(_ client: ClientConnection) {
     client.forget()
     state.withLock { $0.connections[ObjectIdentifier(client)] = nil }
+    metrics.add(-1, to: .connections, ["listener": name])
   }
 }
 
@@ -206,7 +222,7 @@ private func completeRequest(
 ) {
   guard let pointer = exchange?.pointee else { return }
   exchange?.pointee = nil
-  listener(context)?.end(Unmanaged<HTTPExchange>.fromOpaque(pointer).takeRetainedValue())
+  Unmanaged<HTTPExchange>.fromOpaque(pointer).takeRetainedValue().end()
 }
 
 private func notifyConnection(

@@ -28,6 +28,15 @@ public struct ListenAddress: Sendable, CustomStringConvertible {
   /// As it is written in a URL.
   public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
+  /// An address by which this machine itself reaches it: loopback where it stands for every address.
+  public var reachable: ListenAddress {
+    switch host {
+    case "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
+    case "::": ListenAddress(host: "::1", port: port)
+    default: self
+    }
+  }
+
   /// Opens a socket that listens there.
   ///
   /// - Returns: The socket, and the address with the port that it got.

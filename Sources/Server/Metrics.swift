@@ -1,10 +1,13 @@
 import Synchronization
+import Vocabulary
 
 /// Counts what the server does, and writes it as Prometheus reads it
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/).
 final class Metrics: Sendable {
   /// What is counted.
-  enum Counter: String, CaseIterable, Sendable {
+  enum Series: String, CaseIterable, Sendable {
+    case connections = "tenure_http_connections"
+    case requestsInHand = "tenure_http_requests_in_hand"
     case requests = "tenure_http_requests_total"
     case events = "tenure_ingest_events_total"
     case commits = "tenure_ingest_commits_total"
@@ -13,6 +16,8 @@ final class Metrics: Sendable {
 
     var help: String {
       switch self {
+      case .connections: "Connections that are open"
+      case .requestsInHand: "Requests that have begun and are not answered"
       case .requests: "Requests that were answered"
       case .events: "What came in over HTTP, by what became of it"
       case .commits: "Transactions in which requests were stored together"
@@ -22,41 +27,37 @@ final class Metrics: Sendable {
     }
   }
 
-  /// A value that goes up and down, read when it is asked for.
-  struct Gauge: Sendable {
-    let name: String
-    let help: String
-    let values: [(labels: [String: String], value: Int)]
-  }
+  private static let startTime = "process_start_time_seconds"
 
   private struct Key: Hashable {
-    let counter: Counter
+    let series: Series
     let labels: [String: String]
   }
 
   private let counts = Mutex<[Key: Int]>([:])
 
-  init() {}
+  private let startedAt: Instant
 
-  /// Adds to a counter.
-  func add(_ count: Int, to counter: Counter, _ labels: [String: String] = [:]) {
-    guard count > 0 else { return }
-    counts.withLock { $0[Key(counter: counter, labels: labels), default: 0] += count }
+  init(startedAt: Instant) { self.startedAt = startedAt }
+
+  /// Adds to a series; of connections and requests in hand also less than nothing.
+  func add(_ count: Int, to series: Series, _ labels: [String: String] = [:]) {
+    guard count != 0 else { return }
+    counts.withLock { $0[Key(series: series, labels: labels), default: 0] += count }
   }
 
   /// Everything as text.
-  func text(_ gauges: [Gauge]) -> String {
+  var text: String {
     let counts = counts.withLock { $0 }
-    var text = ""
-    for counter in Counter.allCases {
-      text += "# HELP \(counter.rawValue) \(counter.help).\n# TYPE \(counter.rawValue) counter\n"
-      let lines = counts.filter { $0.key.counter == counter }
-        .map { Self.line(counter.rawValue, $0.key.labels, $0.value) }
+    var text = "# HELP \(Self.startTime) When the program was started, in seconds since 1970.\n"
+    text += "# TYPE \(Self.startTime) gauge\n"
+    text += Self.line(Self.startTime, [:], Int(startedAt.microseconds / 1_000_000))
+    for series in Series.allCases {
+      text += "# HELP \(series.rawValue) \(series.help).\n"
+      text += "# TYPE \(series.rawValue) \(series.rawValue.hasSuffix("_total") ? "counter" : "gauge")\n"
+      let lines = counts.filter { $0.key.series == series }
+        .map { Self.line(series.rawValue, $0.key.labels, $0.value) }
       text += lines.sorted().joined()
-    }
-    for gauge in gauges {
-      text += "# HELP \(gauge.name) \(gauge.help).\n# TYPE \(gauge.name) gauge\n"
-      text += gauge.values.map { Self.line(gauge.name, $0.labels, $0.value) }.joined()
     }
     return text
   }

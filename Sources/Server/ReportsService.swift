@@ -46,7 +46,8 @@ struct ReportsService: HTTPService {
   private func isHostKnown(_ host: String) -> Bool {
     let host = host.lowercased()
     var name = host[...]
-    if let colon = host.lastIndex(of: ":"), host[host.index(after: colon)...].allSatisfy({ $0.isASCII && $0.isNumber }) {
+    if let colon = host.lastIndex(of: ":"), host[host.index(after: colon)...].allSatisfy({ $0.isASCII && $0.isNumber })
+    {
       name = host[..<colon]
     }
     if name == "localhost" || name == "[::1]" || hosts.contains(host) || hosts.contains(String(name)) { return true }

@@ -42,6 +42,7 @@ public final class Server: Sendable {
 
   private let ingest: HTTPListener
   private let reports: HTTPListener
+  private let patience: Duration
   /// Where events are received, with the port that was got.
   public var ingestAddress: ListenAddress { ingest.address }
   /// Where reports are served, with the port that was got.
@@ -58,7 +59,7 @@ public final class Server: Sendable {
     _ settings: Settings, open: @escaping @Sendable () async throws -> Connection,
     now: @escaping @Sendable () -> Instant, report: @escaping @Sendable (ServerReport) -> Void
   ) throws {
-    let metrics = Metrics()
+    let metrics = Metrics(startedAt: now())
     let health = Health(readiness: Readiness(open: open))
     var receivers: [Source: EventReceiver] = [:]
     var commits: [Source: GroupCommit] = [:]
@@ -83,40 +84,26 @@ public final class Server: Sendable {
     var limits = HTTPListener.Limits()
     limits.requestTime = settings.requestTime
     limits.connections = settings.connections
-    let receiving = try HTTPListener(
+    ingest = try HTTPListener(
       "ingest", on: settings.ingest, limits: limits, metrics: metrics,
       service: IngestService(
         settings.endpoints, receivers: receivers, commits: commits, maximumBody: settings.maximumBody,
         rejectionsPerSecond: settings.rejectionsPerSecond, health: health, metrics: metrics))
-    ingest = receiving
-    let startedAt = now()
     reports = try HTTPListener(
       "reports", on: settings.reports, limits: limits, metrics: metrics,
       service: ReportsService(
         token: settings.token, hosts: settings.hosts, health: health, open: open,
-        metrics: { metrics.text(Self.gauges(receiving, startedAt: startedAt)) }, report: report))
-  }
-
-  private static func gauges(_ ingest: HTTPListener, startedAt: Instant) -> [Metrics.Gauge] {
-    let load = ingest.load
-    return [
-      Metrics.Gauge(
-        name: "tenure_http_connections", help: "Connections that are open",
-        values: [(["listener": ingest.name], load.connections)]),
-      Metrics.Gauge(
-        name: "tenure_http_requests_in_hand", help: "Requests that have begun and are not answered",
-        values: [(["listener": ingest.name], load.requests)]),
-      Metrics.Gauge(
-        name: "process_start_time_seconds", help: "When the program was started, in seconds since 1970",
-        values: [([:], Int(startedAt.microseconds / 1_000_000))]),
-    ]
+        metrics: { metrics.text }, report: report))
+    patience = settings.requestTime * 2
   }
 
   /// Takes no further connections, finishes the requests in hand, and closes the rest.
-  public func stop() async {
-    async let receiving: Void = ingest.stop()
-    async let serving: Void = reports.stop()
-    _ = await (receiving, serving)
+  ///
+  /// - Returns: How many requests were left unanswered after twice the time that a request may take.
+  public func stop() async -> Int {
+    async let receiving = ingest.stop(within: patience)
+    async let serving = reports.stop(within: patience)
+    return await receiving + serving
   }
 }
 

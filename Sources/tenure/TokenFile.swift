@@ -17,7 +17,9 @@ struct TokenFile {
         try files.createDirectory(
           atPath: (folder as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
         // Root's own server runs as another user, who must be able to pass.
-        guard mkdir(folder, geteuid() == 0 ? 0o711 : 0o700) == 0 || errno == EEXIST else { throw failure(path, "making") }
+        guard mkdir(folder, geteuid() == 0 ? 0o711 : 0o700) == 0 || errno == EEXIST else {
+          throw failure(path, "making")
+        }
       }
     } catch let error as Failure {
       throw error
@@ -63,6 +65,7 @@ struct TokenFile {
   }
 
   private static func failure(_ path: String, _ what: String) -> Failure {
-    Failure("\(what) \(path): \(String(cString: strerror(errno))). Set TENURE_HOME to a folder of your own, or server.token")
+    Failure(
+      "\(what) \(path): \(String(cString: strerror(errno))). Set TENURE_HOME to a folder of your own, or server.token")
   }
 }

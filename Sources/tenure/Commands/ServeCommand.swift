@@ -67,7 +67,7 @@ struct ServeCommand: Command {
         log.warning("no app of the configuration lists a source that can be received: only reports are served")
       }
       // Whoever set a token knows it; the one that was made is told here only.
-      let page = "http://\(server.reportsAddress)/" + (given == nil ? "?token=\(token)" : "")
+      let page = "http://\(server.reportsAddress.reachable)/" + (given == nil ? "?token=\(token)" : "")
       if context.isJSON {
         try context.output.json(
           Listening(ingest: "\(server.ingestAddress)", reports: "\(server.reportsAddress)", page: page))
@@ -76,16 +76,17 @@ struct ServeCommand: Command {
         try context.output.line("reports: \(page)")
       }
       await Self.untilCancelled()
-      await server.stop()
-      log.info("stopped: no request was left")
+      let left = await server.stop()
+      if left > 0 { log.warning("stopped; requests were left unanswered", ["requests": .init(left)]) }
       return .done
     }
   }
 
   /// Returns when a signal has asked for the end.
   private static func untilCancelled() async {
-    let (end, _) = AsyncStream.makeStream(of: Never.self)
+    let (end, source) = AsyncStream.makeStream(of: Never.self)
     for await _ in end {}
+    source.finish()
   }
 
   /// Raises the number of files the process may have open, as far as it may, and returns how many connections of each

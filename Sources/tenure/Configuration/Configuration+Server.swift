@@ -23,7 +23,8 @@ extension Configuration {
         problems.append(
           .init(
             path: "apps[\(index)].sources.tenure.secret",
-            message: "must be \"whsec_\" and base64 text, such as \"whsec_\" and the output of: openssl rand -base64 32"))
+            message: "must be \"whsec_\" and base64 text, such as \"whsec_\" and the output of: openssl rand -base64 32"
+          ))
       }
     }
     if !problems.isEmpty { throw ConfigurationError(file: file, problems: problems) }
