@@ -68,14 +68,19 @@ actor GroupCommit {
         position += one.items.count
       }
     } catch {
-      // One request that cannot be stored must not keep the others from it. Of a database that is away all fail alike.
-      if group.count > 1, ingester != nil {
-        for one in group { await store([one]) }
-      } else {
-        report(.failure(error))
-        for one in group { one.continuation.resume(throwing: error) }
+      // One request that cannot be stored must not keep the others from it. Without a connection all fail alike, and are
+      // told so at once.
+      if group.count == 1 || ingester == nil { return fail(group[...], error) }
+      for (index, one) in group.enumerated() {
+        if ingester == nil { return fail(group[index...], error) }
+        await store([one])
       }
     }
+  }
+
+  private func fail(_ group: ArraySlice<Waiting>, _ error: any Error) {
+    report(.failure(error))
+    for one in group { one.continuation.resume(throwing: error) }
   }
 
   /// Stores items, and tries once more on a new connection when the one there was is lost: storing again what was stored

@@ -66,11 +66,13 @@ final class HTTPExchange: @unchecked Sendable {
     client.restart()
   }
 
-  /// Answers on the socket, while the request is still on its way; what is left of it is in nobody's hand.
-  private func answerEarly(_ answer: HTTPAnswer) {
+  /// Answers on the socket, while the request is still on its way; what is left of it is in nobody's hand then. A
+  /// connection that is suspended must be resumed before the listener is left: it may be stopped at once.
+  private func answerEarly(_ answer: HTTPAnswer, resumes: Bool) {
     listener.count(answer)
     client.answerEarly(answer)
     state.withLock { $0.isAnsweredEarly = true }
+    if resumes { MHD_resume_connection(connection) }
     listener.leave()
   }
 
@@ -99,7 +101,7 @@ final class HTTPExchange: @unchecked Sendable {
     case .close: return .NO
     case .queue(let answer, let closes): return queue(answer, closes: closes)
     case .answerEarly(let answer):
-      answerEarly(answer)
+      answerEarly(answer, resumes: false)
       return .YES
     case .handOver(let head, let body):
       client.setInHand(true)
@@ -202,8 +204,7 @@ final class HTTPExchange: @unchecked Sendable {
       state.stage = .closing
       return true
     }
-    if isEarly { answerEarly(answer) }
-    MHD_resume_connection(connection)
+    if isEarly { answerEarly(answer, resumes: true) } else { MHD_resume_connection(connection) }
   }
 
   private func queue(_ answer: HTTPAnswer, closes: Bool) -> MHD_Result {
