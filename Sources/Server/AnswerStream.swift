@@ -48,15 +48,20 @@ final class AnswerStream: @unchecked Sendable {
   }
 
   /// Ends the text.
-  func finish(_ result: Result<Void, any Error>) {
+  ///
+  /// - Returns: Whether it ended before anything was sent of it, so that the result is what is answered.
+  @discardableResult
+  func finish(_ result: Result<Void, any Error>) -> Bool {
     condition.lock()
+    defer { condition.unlock() }
+    let isUnsent = onReady != nil
     switch result {
     case .success: isFinished = true
     case .failure: isFailed = true
     }
     ready(result)
     wake()
-    condition.unlock()
+    return isUnsent
   }
 
   private func ready(_ result: Result<Void, any Error>) {

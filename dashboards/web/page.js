@@ -5,7 +5,7 @@ const reports = [
   { name: 'active_subscriptions', groupBy: 'product' },
   { name: 'active_subscribers' },
   { name: 'movements', groupBy: 'product' },
-  { name: 'churn', hasPeriods: true },
+  { name: 'churn' },
   { name: 'renewal_revenue', groupBy: 'product' },
   { name: 'revenue', groupBy: 'product' },
 ]
