@@ -22,13 +22,16 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-    // libcurl's options are variadic in C, which Swift cannot call.
+    .systemLibrary(
+      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    // What is variadic in C, which Swift cannot call.
     .target(name: "CurlShim", dependencies: ["CCurl"]),
+    .target(name: "MicroHTTPDShim", dependencies: ["CMicroHTTPD"]),
 
-    // The SQL of sql/, embedded into the program so that it can be moved anywhere.
-    .executableTarget(name: "embed-sql", swiftSettings: strict),
-    .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
-    .target(name: "SQL", swiftSettings: strict, plugins: ["EmbedSQL"]),
+    // The SQL of sql/ and the page of dashboards/web, embedded into the program so that it can be moved anywhere.
+    .executableTarget(name: "embed-files", swiftSettings: strict),
+    .plugin(name: "EmbedFiles", capability: .buildTool(), dependencies: ["embed-files"]),
+    .target(name: "SQL", swiftSettings: strict, plugins: ["EmbedFiles"]),
 
     // Foundations.
     .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: strict),
@@ -43,8 +46,19 @@ let package = Package(
     .target(
       name: "Forward",
       dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CCurl", "CurlShim"], swiftSettings: strict),
+
+    // Receives and serves over HTTP: it is on both sides of the tables, before the one stage and behind the other.
+    .target(
+      name: "Server",
+      dependencies: [
+        "Ingest", "Report", "Vocabulary", "Signatures", "Postgres", "SQL", "CMicroHTTPD", "MicroHTTPDShim",
+      ],
+      swiftSettings: strict, plugins: ["EmbedFiles"]),
     .executableTarget(
-      name: "tenure", dependencies: ["Ingest", "Measure", "Report", "Forward", "Vocabulary", "Postgres", "SQL"],
+      name: "tenure",
+      dependencies: [
+        "Ingest", "Measure", "Report", "Forward", "Server", "Signatures", "Vocabulary", "Postgres", "SQL",
+      ],
       swiftSettings: strict),
 
     // Measures speed against limits taken in the same run. Nothing depends on it but the test that keeps it alive.
@@ -72,6 +86,7 @@ let package = Package(
       name: "ReportTests", dependencies: ["Report", "Postgres", "Vocabulary", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "ForwardTests", dependencies: ["Forward", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
+    .testTarget(name: "ServerTests", dependencies: ["Server", "Ingest", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"], swiftSettings: strict),
   ]
 )

@@ -32,6 +32,32 @@ public struct IngestSummary: Sendable, Equatable {
   }
 }
 
+/// What became of one thing that came in.
+public enum StoredItem: Sendable, Equatable {
+  /// An event that was new; unrecognised when its kind is not known.
+  case stored(isUnrecognised: Bool)
+  /// An event that was there already, or came twice.
+  case duplicate
+  /// It was refused, and the refusal stored.
+  case rejected(Rejection)
+}
+
+extension IngestSummary {
+  /// The sum of what became of single things.
+  public init(_ items: [StoredItem]) {
+    for item in items {
+      received += 1
+      switch item {
+      case .stored(let isUnrecognised):
+        stored += 1
+        if isUnrecognised { unrecognised += 1 }
+      case .duplicate: duplicates += 1
+      case .rejected: rejected += 1
+      }
+    }
+  }
+}
+
 /// What an ingester tells while it works.
 public enum IngestProgress: Sendable {
   /// A batch was committed; the summary is of all batches so far.

@@ -76,7 +76,7 @@ public actor Ingester {
       let staged =
         batch.staged
         ?? StagedBatch(batch.items, source: source, appIDs: apps.ids, receivedAt: batch.receivedAt)
-      summary = try await summary + store(staged)
+      summary = try await summary + store(staged).summary
       report(.committed(summary))
       current = try await upcoming
     }
@@ -86,12 +86,23 @@ public actor Ingester {
   /// Stores decoded input that came otherwise than by files, in one transaction.
   public func store(_ items: [BatchItem]) async throws -> IngestSummary {
     apps = try await apps.adding(items, on: connection)
-    return try await store(StagedBatch(items, source: source, appIDs: apps.ids, receivedAt: now()))
+    return try await store(StagedBatch(items, source: source, appIDs: apps.ids, receivedAt: now())).summary
+  }
+
+  /// Stores decoded input of several senders in one transaction, and tells what became of each item, in their order. An
+  /// event that came twice is stored once: the second is the duplicate.
+  public func storeEach(_ items: [BatchItem]) async throws -> [StoredItem] {
+    apps = try await apps.adding(items, on: connection)
+    let batch = StagedBatch(items, source: source, appIDs: apps.ids, receivedAt: now())
+    return try await store(batch, namesNew: true).items
   }
 
   // MARK: - Storing
 
-  private func store(_ batch: StagedBatch) async throws -> IngestSummary {
+  /// - Parameter namesNew: Whether the answer is to say what became of each item.
+  private func store(
+    _ batch: StagedBatch, namesNew: Bool = false
+  ) async throws -> (summary: IngestSummary, items: [StoredItem]) {
     if !isReady {
       try await connection.execute(SQLFiles.text("ingest/staging.sql"))
       isReady = true
@@ -107,24 +118,27 @@ public actor Ingester {
         let afterStoring = afterStoring
         let isLikelyNew = isLikelyNew
         let stored = try await connection.transaction { connection in
-          try connection.store(batch, isLikelyNew: isLikelyNew, newApps: newApps, afterStoring: afterStoring)
+          try connection.store(
+            batch, isLikelyNew: isLikelyNew, newApps: newApps, afterStoring: afterStoring, namesNew: namesNew)
         }
         self.isLikelyNew = stored.isNew
         apps.settle(keys)
         for app in newApps { report(.appAdded(key: app.key)) }
-        return stored.summary
+        return (stored.summary, namesNew ? stored.items(of: batch, appIDs: apps.ids) : [])
       } catch let error as PostgresError where error.isConflict && attempt < 5 {
         // Another session was in the way, and this one was chosen to give way.
         attempt += 1
       } catch let error as PostgresError where error.isAboutData {
-        return try await divide(batch, after: error)
+        return try await divide(batch, after: error, namesNew: namesNew)
       }
     }
   }
 
   /// Stores the halves of a batch that the database refuses for its data, so that one bad row does not take the others
   /// with it. What is refused alone becomes a rejection.
-  private func divide(_ batch: StagedBatch, after error: PostgresError) async throws -> IngestSummary {
+  private func divide(
+    _ batch: StagedBatch, after error: PostgresError, namesNew: Bool
+  ) async throws -> (summary: IngestSummary, items: [StoredItem]) {
     let items = batch.items
     if items.count == 1 {
       guard case .event(let event, _) = items[0].decoded else { throw error }
@@ -133,17 +147,18 @@ public actor Ingester {
       return try await store(
         StagedBatch(
           [BatchItem(.rejection(rejection), place: items[0].place)], source: source, appIDs: apps.ids,
-          receivedAt: batch.receivedAt))
+          receivedAt: batch.receivedAt), namesNew: namesNew)
     }
     report(.batchDivided(pieces: 2))
     var summary = IngestSummary()
+    var stored: [StoredItem] = []
     for half in [items[..<(items.count / 2)], items[(items.count / 2)...]] {
-      summary =
-        try await summary
-        + store(
-          StagedBatch(Array(half), source: source, appIDs: apps.ids, receivedAt: batch.receivedAt))
+      let part = try await store(
+        StagedBatch(Array(half), source: source, appIDs: apps.ids, receivedAt: batch.receivedAt), namesNew: namesNew)
+      summary = summary + part.summary
+      stored += part.items
     }
-    return summary
+    return (summary, stored)
   }
 
   /// Makes the month's partition of payloads before a transaction needs it: making it waits for those who write.

@@ -66,13 +66,16 @@ public struct ReportQuery: Sendable {
     }
     if let app { conditions.append("app = \(bind(app))") }
     let day = shape.hasDays ? "day" : shape.hasPeriods ? "starts_on" : nil
+    var bounds = Bounds()
     if let from {
       guard let day else { throw ReportError.noDays(report: shape.name, option: "--from") }
-      conditions.append("\(day) >= \(bind(from))::date")
+      bounds.from = "\(bind(from))::date"
+      conditions.append("\(day) >= \(bounds.from ?? "")")
     }
     if let to {
       guard let day else { throw ReportError.noDays(report: shape.name, option: "--to") }
-      conditions.append("\(day) <= \(bind(to))::date")
+      bounds.to = "\(bind(to))::date"
+      conditions.append("\(day) <= \(bounds.to ?? "")")
     }
     if let by, shape.hasPeriods { conditions.append("period = \(bind(by.rawValue))") }
     let filter = conditions.isEmpty ? "" : "\nwhere " + conditions.joined(separator: " and ")
@@ -91,12 +94,18 @@ public struct ReportQuery: Sendable {
         parameters
       )
     }
-    return try grouped(shape, span: span ?? .day, filter: filter, parameters: parameters)
+    return try grouped(shape, span: span ?? .day, filter: filter, bounds: bounds, parameters: parameters)
+  }
+
+  /// The first and the last day as expressions of the statement.
+  private struct Bounds {
+    var from: String?
+    var to: String?
   }
 
   /// Brings rows together: sums of flows, last values of stocks, first values of openings.
   private func grouped(
-    _ shape: ReportShape, span: Span, filter: String, parameters: [Parameter]
+    _ shape: ReportShape, span: Span, filter: String, bounds: Bounds, parameters: [Parameter]
   ) throws -> ([ReportShape.Column], String, [Parameter]) {
     let dimensions = shape.columns.filter { $0.role == .dimension }
     let kept = try keptDimensions(shape, dimensions)
@@ -136,8 +145,8 @@ public struct ReportQuery: Sendable {
         if column.name == "is_complete" {
           // Of a sparse report the last row may be long before the last day, so the calendar decides.
           return """
-            bool_and(bucket_ends_at <= as_of\(from.map { " and bucket >= '\($0)'" } ?? "")\
-            \(to.map { " and bucket + interval '\(span.length)' <= date '\($0)' + 1" } ?? "")) as is_complete
+            bool_and(bucket_ends_at <= as_of\(bounds.from.map { " and bucket >= \($0)" } ?? "")\
+            \(bounds.to.map { " and bucket + interval '\(span.length)' <= \($0) + 1" } ?? "")) as is_complete
             """
         }
         return "case when count(distinct \(name)) = 1 and count(\(name)) = count(*) then min(\(name)) end as \(name)"

@@ -54,3 +54,14 @@ public struct ReportShape: Sendable, Equatable {
   var hasPeriods: Bool { columns.contains { $0.name == "period" && $0.role == .dimension } }
   func column(_ name: String) -> Column? { columns.first { $0.name == name } }
 }
+
+/// How the list of reports is written: name, meaning, and of each column name, role and meaning.
+extension ReportShape: Encodable {
+  private enum CodingKeys: String, CodingKey { case name, meaning, columns }
+}
+
+extension ReportShape.Column: Encodable {
+  private enum CodingKeys: String, CodingKey { case name, role, meaning }
+}
+
+extension ReportShape.Role: Encodable {}

@@ -15,6 +15,7 @@ public final class SignedDataVerifier {
   static let capacity = 32
 
   private let roots: TrustedRoots
+  private let allowance: ChainAllowance?
   /// The last used first.
   private var headers: [VerifiedHeader] = []
   private let digestContext: OpaquePointer
@@ -22,7 +23,11 @@ public final class SignedDataVerifier {
   private(set) var verifiedChains = 0
 
   /// A verifier that trusts these roots.
-  public init(roots: TrustedRoots) {
+  ///
+  /// - Parameter allowance: How many chains may be verified, where strangers can send something; nil for any number. What
+  ///   it does not allow is refused as `chain`, and the allowance says that it was for want of it.
+  public init(roots: TrustedRoots, allowance: ChainAllowance? = nil) {
+    self.allowance = allowance
     guard let context = EVP_MD_CTX_new() else { preconditionFailure("libcrypto is out of memory") }
     self.roots = roots
     digestContext = context
@@ -75,6 +80,7 @@ public final class SignedDataVerifier {
     if let known { fresh = known } else if let read { fresh = try VerifiedHeader(read) } else { throw .malformed }
     guard fresh.chain.validity?.contains(moment) == true else { throw .certificateExpired }
     guard isSigned(payload, by: fresh) else { throw .signature }
+    if let allowance, !allowance.take() { throw .chain }
     fresh.rootValidity = try fresh.chain.verify(at: moment)
     verifiedChains += 1
     if known == nil { remember(fresh) }

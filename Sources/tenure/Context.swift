@@ -35,6 +35,9 @@ struct Context: Sendable {
   /// What messages call the configuration's file.
   var configurationName: String { configurationFile ?? "tenure.json" }
 
+  /// The program's folder: `TENURE_HOME`, else in the user's data folder.
+  func home() throws -> String { try LocalServerHome.folder(environment) }
+
   /// Whether there is a configuration.
   private var hasConfiguration: Bool {
     configurationFile != nil || FileManager.default.fileExists(atPath: "tenure.json")

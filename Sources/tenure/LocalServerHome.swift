@@ -57,6 +57,12 @@ struct LocalServerHome: Sendable {
 
   // MARK: -
 
+  /// The program's folder, for what is kept beside the database or without one.
+  static func folder(_ environment: [String: String]) throws -> String {
+    if let given = environment["TENURE_HOME"], !given.isEmpty { return absolute(given) }
+    return try dataFolder(environment)
+  }
+
   private static func absolute(_ path: String) -> String {
     path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
   }

@@ -151,6 +151,13 @@ struct ConfigurationTests {
     ] { #expect(text.contains(words), "\(words)") }
   }
 
+  @Test("a server without a token to ask for, or with a body of no size, is none")
+  func serverSettings() {
+    #expect(
+      problems(#"{ server: { token: "", max_body: 0, ingest: "::1:80", reports: "[::1]:80" } }"#).map(\.path)
+        == ["server.ingest", "server.token", "server.max_body"])
+  }
+
   @Test("a variable may stand within a text, and an empty one is a missing one")
   func variables() throws {
     #expect(try read(#"{ database: "host=${A} user=${B}" }"#, ["A": "/a", "B": "b"]).database == "host=/a user=b")

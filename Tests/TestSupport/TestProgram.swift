@@ -1,5 +1,6 @@
 public import Foundation
 import Glibc
+import Synchronization
 
 /// The built program, run as its users run it.
 ///
@@ -21,7 +22,67 @@ public final class TestProgram: Sendable {
     return URL(filePath: tests).deletingLastPathComponent().appending(path: "tenure").path
   }()
 
+  /// What it has written so far to one of its streams.
+  private final class Recording: Sendable {
+    private struct State {
+      var data = Data()
+      var isEnded = false
+      var waiters: [(word: String, continuation: CheckedContinuation<String?, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Reads until the stream ends.
+    func record(_ pipe: Pipe) async -> Data {
+      await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+          // Foundation's own reading returns when it has as much as was asked for, or at the end.
+          let descriptor = pipe.fileHandleForReading.fileDescriptor
+          var part = [UInt8](repeating: 0, count: 1 << 16)
+          while true {
+            let count = read(descriptor, &part, part.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            self.tell { $0.data += part[..<count] }
+          }
+          self.tell { $0.isEnded = true }
+          continuation.resume(returning: self.state.withLock { $0.data })
+        }
+      }
+    }
+
+    private func tell(_ change: (inout State) -> Void) {
+      let ready = state.withLock { state -> [(CheckedContinuation<String?, Never>, String?)] in
+        change(&state)
+        let found = state.waiters.map { ($0, Self.line(state.data, containing: $0.word)) }
+        state.waiters = found.filter { $0.1 == nil && !state.isEnded }.map(\.0)
+        return found.filter { $0.1 != nil || state.isEnded }.map { ($0.0.continuation, $0.1) }
+      }
+      for (continuation, line) in ready { continuation.resume(returning: line) }
+    }
+
+    /// The first whole line with that word in it; nil when the stream ends without one.
+    func line(containing word: String) async -> String? {
+      await withCheckedContinuation { continuation in
+        let (line, isEnded) = state.withLock { state in
+          let line = Self.line(state.data, containing: word)
+          if line == nil, !state.isEnded { state.waiters.append((word, continuation)) }
+          return (line, state.isEnded)
+        }
+        if line != nil || isEnded { continuation.resume(returning: line) }
+      }
+    }
+
+    private static func line(_ data: Data, containing word: String) -> String? {
+      guard let end = data.lastIndex(of: UInt8(ascii: "\n")) else { return nil }
+      return String(decoding: data[..<end], as: UTF8.self).split(separator: "\n").first { $0.contains(word) }
+        .map(String.init)
+    }
+  }
+
   private let process: Process
+  private let outputRecording = Recording()
+  private let errorRecording = Recording()
   private let outcome: Task<Outcome, Never>
 
   /// Starts the program.
@@ -66,9 +127,9 @@ public final class TestProgram: Sendable {
         try? inputPipe.fileHandleForWriting.close()
       }
     }
-    outcome = Task {
-      async let outputData = Self.readToEnd(output)
-      async let errorData = Self.readToEnd(errors)
+    outcome = Task { [outputRecording, errorRecording] in
+      async let outputData = outputRecording.record(output)
+      async let errorData = errorRecording.record(errors)
       let texts = await (String(decoding: outputData, as: UTF8.self), String(decoding: errorData, as: UTF8.self))
       for await _ in exits {}
       let code = process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
@@ -82,6 +143,12 @@ public final class TestProgram: Sendable {
   /// Sends it a signal.
   public func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
+  /// The first line with that word in it that it writes to stdout; nil when it ends without one.
+  public func outputLine(containing word: String) async -> String? { await outputRecording.line(containing: word) }
+
+  /// The first line with that word in it that it writes to stderr; nil when it ends without one.
+  public func errorLine(containing word: String) async -> String? { await errorRecording.line(containing: word) }
+
   /// How it ended, as soon as it has.
   public func ended() async -> Outcome { await outcome.value }
 
@@ -94,13 +161,5 @@ public final class TestProgram: Sendable {
     try await TestProgram(
       arguments, input: input, environment: environment, directory: directory, user: user, file: file
     ).ended()
-  }
-
-  private static func readToEnd(_ pipe: Pipe) async -> Data {
-    await withCheckedContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(returning: (try? pipe.fileHandleForReading.readToEnd()) ?? Data())
-      }
-    }
   }
 }

@@ -1,4 +1,4 @@
-import Signatures
+public import Signatures
 public import Vocabulary
 
 /// Decodes what the App Store signs, in every form that it comes in: the body of a notification, bare signed data
@@ -9,6 +9,7 @@ public import Vocabulary
 public final class AppStoreDecoder {
   private let apps: (String?) -> AppConfiguration?
   private let acceptsUnsigned: Bool
+  private let allowance: ChainAllowance?
   /// The apps that were met, each with a verifier for its roots.
   private var workers: [String: (app: AppConfiguration, verifier: SignedDataVerifier)] = [:]
 
@@ -17,10 +18,15 @@ public final class AppStoreDecoder {
   /// - Parameters:
   ///   - acceptsUnsigned: Whether decoded claims without a signature are taken: for tests only. What is signed is
   ///     verified all the same.
+  ///   - allowance: How many chains of certificates may be verified, where strangers can send something.
   ///   - apps: The app of a bundle id; nil where there is none. It is asked with nil for data that names no bundle. Where
   ///     the app is given, it is that one whatever the bundle: data of another bundle is refused then.
-  public init(acceptsUnsigned: Bool = false, apps: @escaping (_ bundleID: String?) -> AppConfiguration?) {
+  public init(
+    acceptsUnsigned: Bool = false, allowance: ChainAllowance? = nil,
+    apps: @escaping (_ bundleID: String?) -> AppConfiguration?
+  ) {
     self.apps = apps
+    self.allowance = allowance
     self.acceptsUnsigned = acceptsUnsigned
   }
 
@@ -162,7 +168,7 @@ public final class AppStoreDecoder {
     if bundleID == nil, let key, let worker = workers[key] { return worker }
     guard let app = apps(bundleID) else { throw Rejection(.unknownApp, excerpt: bundleID) }
     if let worker = workers[app.key] { return worker }
-    let worker = (app, SignedDataVerifier(roots: app.roots))
+    let worker = (app, SignedDataVerifier(roots: app.roots, allowance: allowance))
     workers[app.key] = worker
     return worker
   }

@@ -26,3 +26,14 @@ public enum InputDocument: Sendable, Equatable {
   /// The compressed data of a file is damaged or ends early: what follows in it is lost.
   case damagedGzip(Place)
 }
+
+extension InputDocument {
+  /// The documents of a text that came whole, such as the body of a request: told apart as those of a file are.
+  public static func all(in text: [UInt8]) -> [InputDocument] {
+    var splitter = DocumentSplitter(file: "http", maximumLength: text.count)
+    var documents: [InputDocument] = []
+    text.withUnsafeBufferPointer { splitter.read($0, into: &documents) }
+    splitter.finish(into: &documents)
+    return documents
+  }
+}

@@ -7,15 +7,40 @@ struct StoredBatch: Sendable {
   var summary = IngestSummary()
   /// Whether nothing of it was there already: then the next batch is likely to be new as well.
   var isNew = true
+  /// The events that were new, where they are asked for.
+  var newEvents: Set<NewEvent> = []
+
+  /// An event by what makes it one.
+  struct NewEvent: Hashable, Sendable {
+    let appID: Int64
+    /// The id's bytes: texts that only look the same are two.
+    let eventID: [UInt8]
+  }
+
+  /// What became of each item of the batch.
+  func items(of batch: StagedBatch, appIDs: [String: Int64]) -> [StoredItem] {
+    var left = newEvents
+    return batch.items.map { item in
+      switch item.decoded {
+      case .rejection(let rejection): return .rejected(rejection)
+      case .event(let event, _):
+        let key = NewEvent(appID: event.app.flatMap { appIDs[$0] } ?? 0, eventID: Array(event.eventID.utf8))
+        guard left.remove(key) != nil else { return .duplicate }
+        return .stored(isUnrecognised: event.kind == .unrecognised)
+      }
+    }
+  }
 }
 
 extension Connection {
   /// Stores a batch's rows. Runs in a transaction of its caller; the order of the tables is the same for every batch, so
   /// that two ingesters never wait for each other.
   ///
-  /// - Parameter isLikelyNew: Whether it is worth trying to store the rows straight away.
+  /// - Parameters:
+  ///   - isLikelyNew: Whether it is worth trying to store the rows straight away.
+  ///   - namesNew: Whether the answer is to name the events that were new.
   func store(
-    _ batch: StagedBatch, isLikelyNew: Bool, newApps: [NewApp], afterStoring: [SQLFile]
+    _ batch: StagedBatch, isLikelyNew: Bool, newApps: [NewApp], afterStoring: [SQLFile], namesNew: Bool
   ) throws -> StoredBatch {
     for app in newApps { try add(app, at: batch.receivedAt) }
     var stored = StoredBatch()
@@ -25,6 +50,12 @@ extension Connection {
       if try !isLikelyNew || !storeNew(batch, &stored.summary) {
         stored.isNew = false
         try storeStaged(batch, &stored)
+      }
+      if namesNew {
+        for row in try query("select app_id, event_id from stored_event") {
+          stored.newEvents.insert(
+            .init(appID: try row.int("app_id"), eventID: Array(try row.text("event_id").utf8)))
+        }
       }
       for file in afterStoring { try execute(file.text) }
     }

@@ -44,17 +44,6 @@ struct ReportCommand: Command {
     format = named.flatMap(Reporter.Format.init) ?? (arguments.flag("json") ? .json : .table)
   }
 
-  private struct Listed: Encodable {
-    let name: String
-    let meaning: String
-    let columns: [Column]
-    struct Column: Encodable {
-      let name: String
-      let role: String
-      let meaning: String
-    }
-  }
-
   func run(_ context: Context) async throws -> ExitCode {
     try await context.withDatabase { database in
       let connection = try await database.open()
@@ -88,12 +77,7 @@ struct ReportCommand: Command {
 
   private func list(_ shapes: [ReportShape], _ context: Context) throws {
     if format == .json {
-      try context.output.json(
-        shapes.map { shape in
-          Listed(
-            name: shape.name, meaning: shape.meaning,
-            columns: shape.columns.map { .init(name: $0.name, role: $0.role.rawValue, meaning: $0.meaning) })
-        })
+      try context.output.json(shapes)
     } else {
       try context.output.table(["report", "what it shows"], shapes.map { [$0.name, $0.meaning] })
     }

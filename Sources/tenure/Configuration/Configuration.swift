@@ -1,5 +1,6 @@
 import Foundation
 import Measure
+import Server
 import Vocabulary
 
 /// The program's configuration: a file of JSON with comments.
@@ -159,14 +160,13 @@ extension Configuration.Server {
     token = reader.text("token")
     hosts = reader.texts("hosts") ?? hosts
     maxBody = reader.size("max_body") ?? maxBody
+    if !(1...(256 << 20)).contains(maxBody) { reader.problem("max_body", "must be from 1 byte to 256 MiB") }
     reader.finish()
   }
 
   private static func address(_ reader: ConfigurationReader, _ name: String) -> String? {
     guard let text = reader.text(name) else { return nil }
-    guard let colon = text.lastIndex(of: ":"), colon != text.startIndex,
-      UInt16(text[text.index(after: colon)...]) != nil
-    else {
+    guard ListenAddress(text) != nil else {
       reader.problem(name, "must be an address and a port, such as \"127.0.0.1:8080\" or \"[::]:8080\"")
       return nil
     }

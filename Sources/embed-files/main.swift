@@ -1,6 +1,6 @@
 import Foundation
 
-// Usage: embed-sql ROOT OUTPUT FILE…
+// Usage: embed-files ROOT OUTPUT FILE…
 // Writes OUTPUT, a Swift source that holds the text of each FILE (a path below ROOT) as a raw string literal.
 
 let arguments = CommandLine.arguments

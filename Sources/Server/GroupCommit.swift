@@ -1,0 +1,105 @@
+import Ingest
+import Postgres
+
+/// Stores what waiting requests of one source brought, all that wait in one transaction: while it is being committed, the
+/// next ones gather. Each is answered when its own transaction has been committed.
+actor GroupCommit {
+  private struct Waiting {
+    let items: [BatchItem]
+    let continuation: CheckedContinuation<[StoredItem], any Error>
+  }
+
+  /// A transaction takes at most so many events and refusals, but for those of one request.
+  private static let itemLimit = 2000
+
+  private let open: @Sendable () async throws -> Ingester
+  private let report: @Sendable (Result<Int, any Error>) -> Void
+  private var ingester: Ingester?
+  private var waiting: [Waiting] = []
+  private var isStoring = false
+
+  /// - Parameters:
+  ///   - open: Makes an ingester with a new connection.
+  ///   - report: Told of each transaction: how many requests it stored, or why it failed.
+  init(
+    open: @escaping @Sendable () async throws -> Ingester, report: @escaping @Sendable (Result<Int, any Error>) -> Void
+  ) {
+    self.open = open
+    self.report = report
+  }
+
+  /// Stores what a request brought; returns when that has been committed.
+  ///
+  /// - Throws: when the database cannot store it; nothing of it is stored then, or it cannot be known.
+  func store(_ items: [BatchItem]) async throws -> [StoredItem] {
+    try await withCheckedThrowingContinuation { continuation in
+      waiting.append(Waiting(items: items, continuation: continuation))
+      guard !isStoring else { return }
+      isStoring = true
+      Task { await storeWaiting() }
+    }
+  }
+
+  /// How many requests wait for the transaction that is being committed.
+  var waitingCount: Int { waiting.count }
+
+  private func storeWaiting() async {
+    while !waiting.isEmpty {
+      var count = 0
+      var taken = 0
+      while taken < waiting.count, taken == 0 || count + waiting[taken].items.count <= Self.itemLimit {
+        count += waiting[taken].items.count
+        taken += 1
+      }
+      let group = Array(waiting[..<taken])
+      waiting.removeFirst(taken)
+      await store(group)
+    }
+    isStoring = false
+  }
+
+  private func store(_ group: [Waiting]) async {
+    do {
+      let stored = try await attempt(group.flatMap(\.items))
+      report(.success(group.count))
+      var position = 0
+      for one in group {
+        one.continuation.resume(returning: Array(stored[position..<position + one.items.count]))
+        position += one.items.count
+      }
+    } catch {
+      // One request that cannot be stored must not keep the others from it. Without a connection all fail alike, and are
+      // told so at once.
+      if group.count == 1 || ingester == nil { return fail(group[...], error) }
+      for (index, one) in group.enumerated() {
+        if ingester == nil { return fail(group[index...], error) }
+        await store([one])
+      }
+    }
+  }
+
+  private func fail(_ group: ArraySlice<Waiting>, _ error: any Error) {
+    report(.failure(error))
+    for one in group { one.continuation.resume(throwing: error) }
+  }
+
+  /// Stores items, and tries once more on a new connection when the one there was is lost: storing again what was stored
+  /// does no harm.
+  private func attempt(_ items: [BatchItem]) async throws -> [StoredItem] {
+    if let ingester {
+      do {
+        return try await ingester.storeEach(items)
+      } catch let error as PostgresError where error.isConnectionLost {
+        self.ingester = nil
+      }
+    }
+    let opened = try await open()
+    ingester = opened
+    do {
+      return try await opened.storeEach(items)
+    } catch let error as PostgresError where error.isConnectionLost {
+      ingester = nil
+      throw error
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import Ingest
+import Vocabulary
+
+/// What the ingest listener serves: `POST /v1/ingest/{source}/{app}`, and health.
+struct IngestService: HTTPService {
+  private let endpoints: [String: IngestEndpoint]
+  private let receivers: [Source: EventReceiver]
+  private let commits: [Source: GroupCommit]
+  private let maximumBody: Int
+  private let health: Health
+  private let rejectionLimit: RejectionLimit
+  private let metrics: Metrics
+
+  init(
+    _ endpoints: [IngestEndpoint], receivers: [Source: EventReceiver], commits: [Source: GroupCommit],
+    maximumBody: Int, rejectionsPerSecond: Int, health: Health, metrics: Metrics
+  ) {
+    self.endpoints = Dictionary(
+      endpoints.map { ("/v1/ingest/\($0.source.rawValue)/\($0.app.key)", $0) }, uniquingKeysWith: { first, _ in first })
+    self.receivers = receivers
+    self.commits = commits
+    self.maximumBody = maximumBody
+    self.health = health
+    rejectionLimit = RejectionLimit(perSecond: rejectionsPerSecond)
+    self.metrics = metrics
+  }
+
+  func admission(of head: HTTPHead) -> Admission {
+    if let admission = health.admission(of: head) { return admission }
+    guard endpoints[head.path] != nil else { return .refuse(.unknownPath) }
+    guard head.method == "POST" else { return .refuse(.wrongMethod(allowed: "POST")) }
+    guard [nil, "identity", "gzip"].contains(head.header("content-encoding")?.lowercased()) else {
+      return .refuse(
+        .problem(415, "the body may be plain or gzip, and nothing else", headers: [("Accept-Encoding", "gzip")]))
+    }
+    return .read(limit: maximumBody)
+  }
+
+  func answer(_ head: HTTPHead, body: [UInt8]) async -> HTTPAnswer {
+    if let answer = await health.answer(head) { return answer }
+    guard let endpoint = endpoints[head.path], let receiver = receivers[endpoint.source] else { return .unknownPath }
+    var plain = body
+    if head.header("content-encoding")?.lowercased() == "gzip" {
+      do throws(Gzip.Failure) {
+        plain = try Gzip.inflated(body, limit: maximumBody)
+      } catch {
+        switch error {
+        case .tooLarge: return await answerTooLarge(head)
+        case .damaged:
+          return await store([refusal(.malformed, "the gzip data is damaged or ends early", endpoint)], of: endpoint)
+        }
+      }
+    }
+    switch await receiver.read(head, body: plain, sent: body, for: endpoint) {
+    case .tooManyChains: return .tryAgain("too many certificates that are not known are being sent", after: 1)
+    case .items(let items): return await store(items, of: endpoint)
+    }
+  }
+
+  func answerTooLarge(_ head: HTTPHead) async -> HTTPAnswer {
+    guard let endpoint = endpoints[head.path] else { return .problem(413, "this path takes no body") }
+    return await store([refusal(.tooLarge, "longer than \(maximumBody) bytes", endpoint)], of: endpoint)
+  }
+
+  private func refusal(_ reason: Rejection.Reason, _ excerpt: String, _ endpoint: IngestEndpoint) -> BatchItem {
+    BatchItem(.rejection(Rejection(reason, app: endpoint.app.key, excerpt: excerpt)), place: "http")
+  }
+
+  /// Stores what a request brought, and answers when it is committed.
+  private func store(_ items: [BatchItem], of endpoint: IngestEndpoint) async -> HTTPAnswer {
+    let refused = items.compactMap { item in
+      if case .rejection(let rejection) = item.decoded { rejection } else { nil }
+    }
+    let stored: [StoredItem]
+    if refused.count == items.count, !rejectionLimit.take(items.count) {
+      metrics.add(items.count, to: .droppedRejections, ["source": endpoint.source.rawValue])
+      stored = refused.map { .rejected($0) }
+    } else {
+      do {
+        stored = try await commits[endpoint.source]?.store(items) ?? []
+      } catch {
+        return .tryAgain("the event cannot be stored now: send it again", after: 5)
+      }
+    }
+    let summary = IngestSummary(stored)
+    for (outcome, count) in [
+      ("stored", summary.stored), ("duplicate", summary.duplicates), ("rejected", summary.rejected),
+    ] {
+      metrics.add(count, to: .events, ["source": endpoint.source.rawValue, "outcome": outcome])
+    }
+    let rejections = stored.compactMap { if case .rejected(let rejection) = $0 { rejection } else { nil } }
+    if summary.received == summary.rejected {
+      guard let first = rejections.first else { return .problem(400, "there is no event in the body") }
+      return .problem(first.reason.status, first.reason.explanation)
+    }
+    return .json(
+      "{\"stored\":\(summary.stored),\"duplicates\":\(summary.duplicates),\"rejected\":\(summary.rejected),"
+        + "\"unrecognised\":\(summary.unrecognised),\"received\":\(summary.received)}")
+  }
+}
+
+extension Rejection.Reason {
+  /// The status with which a request is refused for it.
+  fileprivate var status: Int {
+    switch self {
+    case .notJSON, .malformed, .fieldMissing: 400
+    case .unsigned, .algorithm, .chain, .certificate, .markerMissing, .certificateExpired, .untrustedRoot, .signature,
+      .secret:
+      401
+    case .unknownApp, .otherApp, .environmentNotListed: 422
+    case .tooLarge: 413
+    }
+  }
+
+  /// What the sender is told; `report.rejections` has more.
+  fileprivate var explanation: String {
+    let words =
+      switch self {
+      case .notJSON: "the body is not JSON in UTF-8"
+      case .malformed: "the body is not of the shape that this source sends"
+      case .fieldMissing: "a field without which there is no event is missing"
+      case .unsigned: "the data is not signed"
+      case .algorithm: "the data is signed by another algorithm than ES256"
+      case .chain, .certificate, .markerMissing, .untrustedRoot: "the certificates do not lead to a trusted root"
+      case .certificateExpired: "a certificate was not valid when the data was signed"
+      case .signature: "the signature is wrong"
+      case .secret: "the webhook signature is missing or wrong, or its timestamp is too far from now"
+      case .unknownApp, .otherApp: "the data belongs to another app than this address"
+      case .environmentNotListed: "the app does not take data of this environment"
+      case .tooLarge: "the body is larger than what is read"
+      }
+    return "\(words) (\(rawValue))"
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Ingest
+import Postgres
+import Signatures
+import Synchronization
+import TestSupport
+import Testing
+import Vocabulary
+
+@testable import Server
+
+/// What cannot be seen of the built program without waiting for it.
+@Suite("Server")
+struct ServerTests {
+  private let database: TestDatabase
+
+  init() async throws { database = try await TestDatabase.clone() }
+
+  private func server(_ change: (inout Server.Settings) -> Void = { _ in }) throws -> Server {
+    let address = try #require(ListenAddress("127.0.0.1:0"))
+    var settings = Server.Settings(ingest: address, reports: address, token: "token")
+    settings.endpoints = [
+      .appStore(
+        AppConfiguration(
+          key: "video", bundleID: "com.example.video", roots: TestCertificateAuthority.shared.roots))
+    ]
+    change(&settings)
+    let database = database
+    return try Server(
+      settings, open: { try await database.connect() }, now: { Instant(microseconds: 1_740_000_000_000_000) },
+      report: { _ in })
+  }
+
+  private static let notification = {
+    let claims = """
+      {"notificationType":"TEST","notificationUUID":"n1","version":"2.0","signedDate":1738368000000,\
+      "data":{"bundleId":"com.example.video","environment":"Production"}}
+      """
+    return Array("{\"signedPayload\":\"\(TestCertificateAuthority.shared.sign(claims))\"}".utf8)
+  }()
+
+  @Test("a request that does not come whole in time is ended, however steadily it comes")
+  func slowSender() async throws {
+    let server = try server { $0.requestTime = .milliseconds(200) }
+    let head = "POST /v1/ingest/app_store/video HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n"
+    // In the body, in a header, and before anything was said.
+    for beginning in [head + "\r\n{", head + "X-Long: ", "", "POST /v1/ingest/unknown HTTP/1.1\r\nHost: x\r\n"] {
+      let connection = try HTTPConnection(port: server.ingestAddress.port)
+      await connection.send(beginning)
+      await connection.trickle(UInt8(ascii: "a"))
+      #expect(await connection.answer() == nil)
+    }
+    #expect(await server.stop() == 0)
+  }
+
+  @Test("several requests may follow one another on one connection")
+  func keepAlive() async throws {
+    let server = try server()
+    let connection = try HTTPConnection(port: server.ingestAddress.port)
+    let head =
+      "POST /v1/ingest/app_store/video HTTP/1.1\r\nHost: x\r\nContent-Length: \(Self.notification.count)\r\n\r\n"
+    for _ in 0..<2 {
+      await connection.send(Array(head.utf8) + Self.notification)
+      #expect(await connection.answer()?.status == 200)
+    }
+    await connection.send(
+      "GET /v1/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    #expect(await connection.answer()?.status == 404)
+    #expect(await connection.answer()?.status == 200)
+    #expect(await server.stop() == 0)
+  }
+
+  @Test("certificates that are not known are not verified beyond the allowance: the sender is told to come again")
+  func tooManyChains() async throws {
+    let server = try server { $0.chainsPerSecond = 0 }
+    let answer = try #require(
+      try await HTTPConnection.request(
+        "POST", "/v1/ingest/app_store/video", port: server.ingestAddress.port, body: Self.notification))
+    #expect(answer.status == 503)
+    #expect(answer.headers["retry-after"] == "1")
+    // It was not refused, so nothing is listed.
+    #expect(try await database.connect().query("select 1 as one from ingest.rejection").isEmpty)
+    #expect(await server.stop() == 0)
+  }
+
+  @Test("refusals beyond the limit are answered and not stored")
+  func manyRejections() async throws {
+    let server = try server { $0.rejectionsPerSecond = 0 }
+    let answer = try await HTTPConnection.request(
+      "POST", "/v1/ingest/app_store/video", port: server.ingestAddress.port, body: Array("x".utf8))
+    #expect(answer?.status == 400)
+    #expect(try await database.connect().query("select 1 as one from ingest.rejection").isEmpty)
+    let metrics = try await HTTPConnection.request(
+      "GET", "/metrics", port: server.reportsAddress.port, headers: ["Authorization": "Bearer token"])
+    #expect(metrics?.text.contains("tenure_ingest_dropped_rejections_total{source=\"app_store\"} 1\n") == true)
+    #expect(await server.stop() == 0)
+  }
+
+  // MARK: - Storing together
+
+  private func event(_ id: String, _ change: (inout Event) -> Void = { _ in }) throws -> BatchItem {
+    var decoder = TenureDecoder(app: "video") { AppConfiguration(key: $0) }
+    let text = """
+      {"event_id": "\(id)", "kind": "subscription_started", "occurred_at": "2026-03-01T09:30:00Z", \
+      "store": "app_store", "environment": "Production", "original_transaction_id": "\(id)"}
+      """
+    let decoded = decoder.decode(Array(text.utf8), receivedAt: Instant(microseconds: 1_772_400_000_000_000))
+    guard case .event(var event, let payload)? = decoded.first else { throw CocoaError(.coderInvalidValue) }
+    change(&event)
+    return BatchItem(.event(event, payload: payload), place: "http")
+  }
+
+  private func groupCommit(_ report: @escaping @Sendable (Result<Int, any Error>) -> Void) -> GroupCommit {
+    let database = database
+    return GroupCommit(
+      open: {
+        Ingester(
+          try await database.connect(), source: .tenure, apps: [],
+          now: { Instant(microseconds: 1_772_400_000_000_000) })
+      }, report: report)
+  }
+
+  @Test("what comes while a transaction is being committed is stored together in the next one")
+  func together() async throws {
+    let groups = Mutex<[Int]>([])
+    let commit = groupCommit { result in groups.withLock { $0.append((try? result.get()) ?? 0) } }
+    #expect(try await commit.store([event("e0")]) == [.stored(isUnrecognised: false)])
+    // The first transaction waits for this lock, and the others for the first.
+    let holder = try await database.connect()
+    try await holder.execute("begin; lock table ingest.event in share row exclusive mode")
+    let first = Task { try await commit.store([event("e1")]) }
+    while try await holder.query(
+      "select 1 as one from pg_locks where relation = 'ingest.event'::regclass and not granted"
+    ).isEmpty {}
+    let others = try (2...20).map { number in
+      let item = try event(number == 20 ? "e2" : "e\(number)")
+      return Task { try await commit.store([item]) }
+    }
+    while await commit.waitingCount < others.count { await Task.yield() }
+    try await holder.execute("commit")
+    #expect(try await first.value == [.stored(isUnrecognised: false)])
+    var outcomes: [StoredItem] = []
+    for other in others { outcomes += try await other.value }
+    #expect(outcomes.count { $0 == .stored(isUnrecognised: false) } == 18)
+    #expect(outcomes.count { $0 == .duplicate } == 1)
+    #expect(groups.withLock { $0 } == [1, 1, 19])
+  }
+
+  @Test("a request that the database refuses for its data is refused alone")
+  func poison() async throws {
+    let commit = groupCommit { _ in }
+    let good = try event("good")
+    // A character that no text of the database can hold; decoders refuse it at the door.
+    let bad = try event("bad") { $0.subscriberID = "a\u{0}b" }
+    let outcomes = try await commit.store([good, bad, try event("good"), try event("other")])
+    #expect(outcomes.count == 4)
+    #expect(outcomes[0] == .stored(isUnrecognised: false))
+    guard case .rejected(let rejection) = outcomes[1] else {
+      Issue.record("it was stored: \(outcomes[1])")
+      return
+    }
+    #expect(rejection.reason == .malformed)
+    #expect(outcomes[3] == .stored(isUnrecognised: false))
+    #expect(try await database.connect().query("select 1 as one from ingest.event").count == 2)
+  }
+}
+
+/// What a request's head says.
+@Suite("Request heads")
+struct HTTPHeadTests {
+  @Test("names and values of a query are read without their escapes")
+  func query() {
+    let head = HTTPHead(method: "GET", target: "/a/b?x=1%2C2&y=a+b&z&%zz=%4", headers: [])
+    #expect(head.path == "/a/b")
+    #expect(head.segments == ["a", "b"])
+    #expect(head.query.map(\.name) == ["x", "y", "z", "%zz"])
+    #expect(head.query.map(\.value) == ["1,2", "a b", "", "%4"])
+  }
+
+  @Test(
+    "a body's length that is told in two ways, or in none that is understood, is ambiguous",
+    arguments: [
+      ([("content-length", "3")], false), ([("transfer-encoding", "Chunked")], false), ([], false),
+      ([("content-length", "3"), ("content-length", "3")], true),
+      ([("content-length", "3"), ("transfer-encoding", "chunked")], true), ([("content-length", "+3")], true),
+      ([("content-length", "3, 3")], true), ([("transfer-encoding", "gzip, chunked")], true),
+      ([("transfer-encoding", "chunked"), ("transfer-encoding", "identity")], true),
+      ([("host", "a"), ("host", "b")], true),
+    ])
+  func ambiguity(headers: [(String, String)], isAmbiguous: Bool) {
+    let head = HTTPHead(method: "POST", target: "/", headers: headers.map { (name: $0.0, value: $0.1) })
+    #expect(head.isAmbiguous == isAmbiguous)
+  }
+
+  @Test("addresses to listen on are a host and a port")
+  func addresses() throws {
+    #expect(ListenAddress("127.0.0.1:80")?.description == "127.0.0.1:80")
+    #expect(ListenAddress("[::1]:80")?.description == "[::1]:80")
+    #expect(ListenAddress("0.0.0.0:80")?.reachable.description == "127.0.0.1:80")
+    #expect(ListenAddress("[::]:80")?.reachable.description == "[::1]:80")
+    for text in ["80", ":80", "localhost", "::1:80", "localhost:99999", "[]:1"] { #expect(ListenAddress(text) == nil) }
+  }
+}
