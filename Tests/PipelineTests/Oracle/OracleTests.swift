@@ -1,0 +1,219 @@
+import Foundation
+import TestSupport
+import Testing
+import Vocabulary
+
+/// Generated lives, ingested and measured by the built program in three ways, against a judge that has never seen its
+/// SQL.
+///
+/// `TENURE_LIVES` says how many lives (300), `TENURE_SEED` the first one's seed (1), `TENURE_RUNS` over how many runs the
+/// split test spreads them (20), `TENURE_DIFFERENCES` names a file that takes every difference. With a life's seed and
+/// `TENURE_LIVES=1` a disagreement is reproduced.
+@Suite("The oracle and the reports agree", .fewAtOnce)
+struct OracleTests {
+  private static func number(_ name: String, _ normal: Int) -> Int {
+    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? normal
+  }
+
+  private static let seeds: [UInt64] = {
+    let first = UInt64(number("TENURE_SEED", 1))
+    return (0..<UInt64(number("TENURE_LIVES", 300))).map { first + $0 }
+  }()
+  private static let lives = seeds.map(LifeGenerator.life)
+  private static let zone = "Europe/Berlin"
+  static let reports = [
+    "revenue", "renewal_revenue", "active_subscriptions", "movements", "churn", "active_subscribers", "subscriptions",
+    "winback_eligibility", "trials", "mrr", "mrr_movement",
+  ]
+
+  /// An installation with both apps, the catalogue and the win-back offers.
+  private static func installation(zone: String = "UTC") async throws -> (Installation, TestFolder) {
+    let folder = try TestFolder()
+    try configure(folder, zone: zone)
+    let program = Installation(database: try await TestDatabase.clone(), folder: folder)
+    try await program.import("catalogue", LifeGenerator.catalogueTable, ["--app", "video"])
+    try await program.import("winback", LifeGenerator.offersFile)
+    return (program, folder)
+  }
+
+  private static func configure(_ folder: TestFolder, zone: String) throws {
+    let apps = LifeGenerator.apps.map { app in
+      """
+      { key: "\(app)", bundle_id: "com.example.\(app)", app_apple_id: 1,
+        sources: { tenure: { environments: ["Production", "Sandbox"] } } }
+      """
+    }
+    try folder.write(
+      "{ reporting: { timezone: \"\(zone)\" }, apps: [\(apps.joined(separator: ", "))] }", to: "tenure.json")
+  }
+
+  private static func measure(_ program: Installation, _ asOf: Instant) async throws {
+    try await program.run(["measure", "--as-of", asOf.description])
+  }
+
+  private static func report(_ program: Installation, _ name: String, _ environment: String) async throws -> ReportRows
+  {
+    try ReportRows(
+      json: await program.run(["report", name, "--format", "json", "--environment", environment]),
+      figures: Oracle.figures(of: name))
+  }
+
+  private static func reports(_ program: Installation) async throws -> [String: ReportRows] {
+    var found: [String: ReportRows] = [:]
+    for environment in ["Production", "Sandbox"] {
+      for name in reports { found["\(name) \(environment)"] = try await report(program, name, environment) }
+    }
+    return found
+  }
+
+  /// Where the oracle and the program differ over some events: report, row, column, expected and found.
+  private static func differences(_ found: [String: ReportRows], _ events: [Event], zone: String) -> [String] {
+    ["Production", "Sandbox"].flatMap { environment in
+      let oracle = Oracle(
+        events, Oracle.Settings(asOf: LifeGenerator.asOf, timeZone: zone, environment: environment))
+      return reports.flatMap { name in
+        found["\(name) \(environment)"]!.differences(from: oracle.report(name)).map { "\(name): \($0)" }
+      }
+    }
+  }
+
+  /// The differences over some lives alone.
+  private static func differences(_ lives: [LifeGenerator.Life], zone: String) async throws -> [String] {
+    let (program, _) = try await installation(zone: zone)
+    let events = lives.flatMap(\.events)
+    try await program.ingest(lines: events.map(\.json))
+    try await measure(program, LifeGenerator.asOf)
+    return differences(try await reports(program), events, zone: zone)
+  }
+
+  /// Judges, and where there is a difference names one life that shows it by itself.
+  private static func judge(_ reports: [String: ReportRows], zone: String) async throws {
+    let found = differences(reports, lives.flatMap(\.events), zone: zone)
+    guard !found.isEmpty else { return }
+    if let path = ProcessInfo.processInfo.environment["TENURE_DIFFERENCES"] {
+      try found.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+    }
+    var suspects = lives
+    while suspects.count > 1 {
+      let half = Array(suspects.prefix(suspects.count / 2))
+      suspects = try await differences(half, zone: zone).isEmpty ? Array(suspects.dropFirst(half.count)) : half
+    }
+    let alone = try await differences(suspects, zone: zone)
+    Issue.record(
+      """
+      \(found.count) differences in \(zone). Life \(suspects[0].seed) shows \(alone.count) by itself \
+      (TENURE_SEED=\(suspects[0].seed) TENURE_LIVES=1):
+      \((alone.isEmpty ? found : alone).prefix(20).joined(separator: "\n"))
+      \(suspects[0].events.map(\.json).joined(separator: "\n"))
+      """)
+  }
+
+  /// All lives in the order in which their events came, measured once.
+  private static let inOrder = Task {
+    let (program, folder) = try await installation()
+    let arrivals = lives.flatMap(\.arrivals).sorted { $0.receivedAt < $1.receivedAt }
+    try await program.ingest(lines: arrivals.map(\.event.json))
+    try await measure(program, LifeGenerator.asOf)
+    return (program, folder, try await reports(program))
+  }
+
+  private func expectSame(_ program: Installation, _ what: String) async throws {
+    let expected = try await Self.inOrder.value.2
+    for (name, rows) in try await Self.reports(program) {
+      let (found, expected) = (rows.texts(), expected[name]!.texts())
+      guard found != expected else { continue }
+      let differences = Set(found).symmetricDifference(expected).sorted().prefix(6)
+      Issue.record("\(what): \(name) from seed \(Self.seeds[0]) on: \(differences.joined(separator: "\n"))")
+    }
+  }
+
+  @Test("the lives are varied: every movement, every kind of charge and every end of a trial occurs")
+  func varied() {
+    let oracle = Oracle((1...600).map(LifeGenerator.life).flatMap(\.events), Oracle.Settings(asOf: LifeGenerator.asOf))
+    for name in ["movements", "mrr_movement", "trials", "active_subscriptions", "churn"] {
+      let report = oracle.report(name)
+      for (index, column) in report.columns.enumerated() {
+        #expect(report.rows.values.contains { !$0[index].isNothing }, "\(name).\(column)")
+      }
+    }
+    let revenue = oracle.report("revenue")
+    let kinds = Set(revenue.rows.keys.map { $0[revenue.key.firstIndex(of: "kind")!] })
+    let known: Set = [
+      "one_time", "trial_conversion", "billing_recovery", "win_back", "reactivation", "upgrade", "downgrade",
+      "crossgrade", "renewal", "initial",
+    ]
+    #expect(kinds == known)
+    let eligibility = oracle.report("winback_eligibility")
+    let reasons = Set(eligibility.rows.values.map { $0[eligibility.columns.firstIndex(of: "reason")!].description })
+    for reason in [
+      "eligible", "billing_retry", "auto_renew_on", "not_offered_by_store", "too_little_paid_service", "too_recent",
+      "too_long_ago", "waiting", "outside_dates", "outside_territories", "other_product",
+    ] { #expect(reasons.contains(reason), "\(reason)") }
+    let subscriptions = oracle.report("subscriptions")
+    let statuses = Set(subscriptions.rows.values.map { $0[0].description })
+    #expect(statuses == ["trial", "active", "grace", "billing_retry", "paused", "expired", "revoked"])
+  }
+
+  @Test("the oracle's own books balance: opening + in - out = closing, in counts and in MRR")
+  func balance() {
+    let oracle = Oracle(Self.lives.flatMap(\.events), Oracle.Settings(asOf: LifeGenerator.asOf, timeZone: Self.zone))
+    let onward: Set = ["won_back", "renewed", "upgraded", "downgraded", "crossgraded", "is_complete"]
+    let outgoing: Set = ["suspended", "paused", "moved_out"]
+    let movements = oracle.report("movements")
+    for (key, figures) in movements.rows {
+      var sum = 0
+      for (column, figure) in zip(movements.columns, figures) where !onward.contains(column) {
+        guard case .count(let count) = figure else { continue }
+        let isOut = outgoing.contains(column) || column.hasPrefix("churned_") || column == "closing"
+        sum += isOut ? -count : count
+      }
+      if sum != 0 { Issue.record("\(key): \(figures)") }
+    }
+    let money = oracle.report("mrr_movement")
+    for (key, figures) in money.rows {
+      var sum: Int64 = 0
+      for (column, figure) in zip(money.columns, figures) {
+        guard case .amount(let amount) = figure else { continue }
+        sum += column == "closing" ? -amount.value : amount.value
+      }
+      if sum != 0 { Issue.record("\(key): \(figures)") }
+    }
+  }
+
+  @Test("in the order in which the facts came, in UTC and in a zone with summer time")
+  func inOrderOfArrival() async throws {
+    let (program, folder, reports) = try await Self.inOrder.value
+    try await Self.judge(reports, zone: "UTC")
+    try Self.configure(folder, zone: Self.zone)
+    try await Self.measure(program, LifeGenerator.asOf)
+    try await Self.judge(try await Self.reports(program), zone: Self.zone)
+  }
+
+  @Test("shuffled and doubled, the same")
+  func shuffledAndDoubled() async throws {
+    let (program, _) = try await Self.installation()
+    var random = SeededGenerator(seed: Self.seeds[0])
+    let events = Self.lives.flatMap(\.events).map(\.json)
+    try await program.ingest(lines: (events + events).shuffled(using: &random))
+    try await Self.measure(program, LifeGenerator.asOf)
+    try await expectSame(program, "shuffled and doubled")
+  }
+
+  @Test("split over runs with rising as-of moments, the same")
+  func splitOverRuns() async throws {
+    let (program, _) = try await Self.installation()
+    var arrivals = Self.lives.flatMap(\.arrivals).sorted { $0.receivedAt < $1.receivedAt }[...]
+    let runs = Self.number("TENURE_RUNS", 20)
+    let first = arrivals[0].receivedAt.microseconds / 1_000_000
+    let last = LifeGenerator.asOf.microseconds / 1_000_000
+    for run in 1...runs {
+      let asOf = Instant(microseconds: (first + (last - first) * Int64(run) / Int64(runs)) * 1_000_000)
+      // The last run has also what came after its moment.
+      let came = arrivals.prefix { run == runs || $0.receivedAt <= asOf }
+      arrivals = arrivals.dropFirst(came.count)
+      if !came.isEmpty { try await program.ingest(lines: came.map(\.event.json)) }
+      try await Self.measure(program, asOf)
+    }
+    try await expectSame(program, "split over runs")
+  }
+}
