@@ -89,15 +89,17 @@ with changed_product as (
         entries.at,
         entries.kind,
         entries.product_id,
-        coalesce(entries.from_product_id, began.from_product_id) as from_product_id,
-        coalesce(entries.price, began.price) as price,
-        coalesce(entries.price_currency, began.price_currency) as price_currency,
-        coalesce(entries.period, began.period) as period,
-        coalesce(entries.days, began.days) as days,
-        coalesce(entries.from_price, began.from_price) as from_price,
-        coalesce(entries.from_currency, began.from_currency) as from_currency,
-        coalesce(entries.from_period, began.from_period) as from_period,
-        coalesce(entries.from_days, began.from_days) as from_days
+        case when began.transaction_id is null then entries.from_product_id else began.from_product_id end
+            as from_product_id,
+        case when began.transaction_id is null then entries.price else began.price end as price,
+        case when began.transaction_id is null then entries.price_currency else began.price_currency end
+            as price_currency,
+        case when began.transaction_id is null then entries.period else began.period end as period,
+        case when began.transaction_id is null then entries.days else began.days end as days,
+        case when began.transaction_id is null then entries.from_price else began.from_price end as from_price,
+        case when began.transaction_id is null then entries.from_currency else began.from_currency end as from_currency,
+        case when began.transaction_id is null then entries.from_period else began.from_period end as from_period,
+        case when began.transaction_id is null then entries.from_days else began.from_days end as from_days
     from totalled as entries
     left join lateral (
         select entry.*
@@ -587,7 +589,7 @@ day,
     where charge is not null and part = 0
     group by app_id, environment, store, product_id, country, offer, currency, charge, day
     union all
-    -- refunds, on the day of the refund; what takes one back counts against it
+    -- refunds, on the day of the refund; what takes one back counts against it, but its unknown tax is not another's known
     select
         app_id,
 environment,
@@ -608,11 +610,11 @@ day,
         0,
         0,
         coalesce(sum(sign * tax), 0),
-        coalesce(sum(back) filter (where tax is null), 0),
+        coalesce(sum(sign) filter (where tax is null), 0),
         coalesce(sum(sign * commission), 0),
-        coalesce(sum(back) filter (where commission is null), 0),
+        coalesce(sum(sign) filter (where commission is null), 0),
         coalesce(sum(sign * proceeds), 0),
-        coalesce(sum(back) filter (where proceeds is null), 0)
+        coalesce(sum(sign) filter (where proceeds is null), 0)
     from (
         select
             *,

@@ -171,6 +171,31 @@ struct RevenueTests {
       ])
   }
 
+  @Test("a refund taken back on the day of another charge makes no unknown tax known")
+  func reversalBesideCharge() async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-03-01").renews(until: "2025-04-01").renews(until: "2025-05-01")
+      .isRefunded("2025-04-10", nth: 2).isRestored("2025-05-01 12:00", nth: 2).renews(until: "2025-06-01")
+    let program = try await Installation([life], asOf: "2025-05-02")
+    try await expect(
+      program.lines(
+        "revenue", "charges gross refunds net tax commission proceeds proceeds_basis", ["--from", "2025-05-01"]),
+      is: ["1 10 10 20 - - - -"])
+  }
+
+  @Test("a refund that ends the period of an upgrade is of the upgrade's kind, and so is its reversal")
+  func refundedUpgrade() async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-03-01").buys(
+      "2025-02-10", until: "2025-03-10", "premium", price: 20
+    ).isRefunded("2025-02-12")
+    let program = try await Installation([life], asOf: "2025-02-14")
+    let charges = ["2025-02-01 initial 1 10 0 USD", "2025-02-10 upgrade 1 20 0 USD"]
+    try await expect(program.revenue(), is: charges + ["2025-02-12 upgrade 0 0 -20 USD"])
+    try await program.ingest([life.isRestored("2025-02-15")])
+    try await program.measure(asOf: "2025-02-17")
+    try await expect(
+      program.revenue(), is: charges + ["2025-02-12 upgrade 0 0 -20 USD", "2025-02-15 upgrade 0 0 20 USD"])
+  }
+
   @Test("revenue is not spread over the period")
   func notSpread() async throws {
     let life = Life("a").buys("2025-02-01", until: "2026-02-01", "yearly", price: 12)
