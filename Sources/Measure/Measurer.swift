@@ -66,6 +66,8 @@ public struct Measurer: Sendable {
     }
 
     let start = ContinuousClock.now
+    // Runs wait for each other: one that did not say how it ended was killed.
+    try await connection.query("update measure.run set outcome = 'killed' where outcome = 'running'")
     // The run's row stands for itself, so that a run that was killed or failed can be seen.
     let opened = try await connection.query(
       """

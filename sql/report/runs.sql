@@ -30,6 +30,7 @@ comment on column report.runs.facts is 'Detail: facts that no run had read befor
 comment on column report.runs.settled is 'Detail: subscriptions settled';
 comment on column report.runs.entries is 'Detail: entries posted';
 comment on column report.runs.seconds is 'Detail: how long it took';
-comment on column report.runs.outcome is 'Dimension: done, failed, or unfinished when it runs or was killed';
+comment on column report.runs.outcome is
+'Dimension: done, failed, killed, or unfinished while it runs or after it was killed, until the next one';
 
 grant select on report.runs to tenure_reader, tenure_support, tenure_writer;

@@ -3,6 +3,7 @@ import Postgres
 import Signatures
 import TestSupport
 import Testing
+import Vocabulary
 
 /// The built program with a database and a configuration of its own: events in, `tenure report … --format json` out.
 struct Installation: Sendable {
@@ -87,11 +88,17 @@ struct Installation: Sendable {
   /// Measures, and returns how many entries were posted.
   @discardableResult
   func measure(asOf: String, _ options: [String] = []) async throws -> Int {
+    try await measure(asOf: try #require(Instant(Life.moment(asOf))), options)
+  }
+
+  /// Measures, and returns how many entries were posted.
+  @discardableResult
+  func measure(asOf: Instant, _ options: [String] = []) async throws -> Int {
     struct Result: Decodable {
       let entries: Int
       let checksFailed: Int
     }
-    let output = try await run(["measure", "--as-of", Life.moment(asOf), "--json"] + options)
+    let output = try await run(["measure", "--as-of", asOf.description, "--json"] + options)
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     let result = try decoder.decode(Result.self, from: Data(output.utf8))

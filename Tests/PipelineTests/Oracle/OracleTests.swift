@@ -27,7 +27,7 @@ struct OracleTests {
   ]
 
   /// An installation with both apps, the catalogue and the win-back offers.
-  private static func installation(zone: String = "UTC") async throws -> (Installation, TestFolder) {
+  static func installation(zone: String = "UTC") async throws -> (Installation, TestFolder) {
     let folder = try TestFolder()
     try configure(folder, zone: zone)
     let program = Installation(database: try await TestDatabase.clone(), folder: folder)
@@ -36,7 +36,7 @@ struct OracleTests {
     return (program, folder)
   }
 
-  private static func configure(_ folder: TestFolder, zone: String) throws {
+  static func configure(_ folder: TestFolder, zone: String) throws {
     let apps = LifeGenerator.apps.map { app in
       """
       { key: "\(app)", bundle_id: "com.example.\(app)", app_apple_id: 1,
@@ -47,7 +47,7 @@ struct OracleTests {
       "{ reporting: { timezone: \"\(zone)\" }, apps: [\(apps.joined(separator: ", "))] }", to: "tenure.json")
   }
 
-  private static func measure(_ program: Installation, _ asOf: Instant) async throws {
+  static func measure(_ program: Installation, _ asOf: Instant) async throws {
     try await program.run(["measure", "--as-of", asOf.description])
   }
 

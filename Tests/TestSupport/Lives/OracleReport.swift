@@ -6,7 +6,7 @@ public enum Figure: Equatable, Sendable, CustomStringConvertible {
   case null
   case count(Int)
   case amount(Micros)
-  /// A quotient, exact to twelve digits after the point.
+  /// A quotient, compared to within the six digits that reports print.
   case share(Decimal)
   case text(String)
   case flag(Bool)
