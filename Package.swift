@@ -54,10 +54,13 @@ let package = Package(
         "Ingest", "Report", "Vocabulary", "Signatures", "Postgres", "SQL", "CMicroHTTPD", "MicroHTTPDShim",
       ],
       swiftSettings: strict, plugins: ["EmbedFiles"]),
+
+    // An invented year with books of its own, for the demo. Knows nothing of the stages.
+    .target(name: "Demo", dependencies: ["Vocabulary", "Signatures"], swiftSettings: strict),
     .executableTarget(
       name: "tenure",
       dependencies: [
-        "Ingest", "Measure", "Report", "Forward", "Server", "Signatures", "Vocabulary", "Postgres", "SQL",
+        "Ingest", "Measure", "Report", "Forward", "Server", "Demo", "Signatures", "Vocabulary", "Postgres", "SQL",
       ],
       swiftSettings: strict),
 
@@ -87,6 +90,8 @@ let package = Package(
     .testTarget(
       name: "ForwardTests", dependencies: ["Forward", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(name: "ServerTests", dependencies: ["Server", "Ingest", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "DemoTests", dependencies: ["Demo", "Forward", "Signatures", "Vocabulary"], swiftSettings: strict),
     .testTarget(name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"], swiftSettings: strict),
   ]
 )

@@ -71,6 +71,38 @@ struct Context: Sendable {
     }
   }
 
+  /// Runs `body` with a database in which there is nothing yet: the one `DATABASE_URL` names, else one of the program's
+  /// own in a folder that is gone afterwards. The configuration is not read.
+  ///
+  /// - Throws: ``Failure`` when there is something in the named one.
+  func withEmptyDatabase<T: Sendable>(_ body: @Sendable (Database) async throws -> T) async throws -> T {
+    if let given = environment["DATABASE_URL"], !given.isEmpty {
+      let database = Database(connectionString: given, isEmbedded: false)
+      guard try await database.isEmpty() else {
+        throw Failure(
+          "there is something in the database that DATABASE_URL names, and this mixes with nothing: name an empty one, or "
+            + "unset it for one that is made and removed")
+      }
+      try await database.prepare(log)
+      return try await body(database)
+    }
+    let folder = "/tmp/tenure-\(UUID().uuidString.prefix(8).lowercased())"
+    var environment = environment
+    environment["TENURE_HOME"] = folder
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let server = try await LocalServer.start(environment: environment, log: log)
+    do {
+      let database = Database(connectionString: server.connectionString, isEmbedded: true)
+      try await database.prepare(log)
+      let value = try await body(database)
+      await server.leave()
+      return value
+    } catch {
+      await server.leave()
+      throw error
+    }
+  }
+
   /// Makes sure that the database is ready and knows the configuration's targets.
   private func prepare(_ database: Database) async throws {
     try await database.prepare(log)

@@ -23,6 +23,27 @@ struct Database: Sendable {
     return connection
   }
 
+  /// Whether nothing was ever put into it, by this program or another.
+  func isEmpty() async throws -> Bool {
+    let connection = try await open()
+    let hasApps = try await connection.query("select to_regclass('ingest.app') is not null as has_apps")[0]
+      .bool("has_apps")
+    // What the program itself makes is no content, as long as no app is known.
+    let rows =
+      hasApps
+      ? try await connection.query("select from ingest.app union all select from forward.target limit 1")
+      : try await connection.query(
+        """
+        select from pg_catalog.pg_class as relation
+        inner join pg_catalog.pg_namespace as namespace on namespace.oid = relation.relnamespace
+        where relation.relkind in ('r', 'p', 'v', 'm', 'f') and relation.relpersistence <> 't'
+          and namespace.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+        limit 1
+        """)
+    await connection.close()
+    return rows.isEmpty
+  }
+
   /// Makes sure that the schema is there and is the program's.
   func prepare(_ log: Log) async throws {
     let connection = try await open()

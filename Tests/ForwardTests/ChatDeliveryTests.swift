@@ -7,7 +7,7 @@ import Vocabulary
 @testable import Forward
 
 /// Deliveries to chats that behave as the real services do: each message arrives, at the service's pace.
-@Suite("Deliveries to chats")
+@Suite("Deliveries to chats", .serialized)
 struct ChatDeliveryTests {
   /// What a service took.
   private final class Posts: Sendable {

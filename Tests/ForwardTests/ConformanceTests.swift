@@ -7,7 +7,7 @@ import Vocabulary
 @testable import Forward
 
 /// What every target must do, whatever it is.
-@Suite("Every target")
+@Suite("Every target", .serialized)
 struct ConformanceTests {
   /// How a target of each type is configured to reach a receiver.
   private static func configuration(_ type: String, _ receiver: HTTPReceiver) -> TargetConfiguration {

@@ -21,6 +21,13 @@ with picked as materialized (
     where delivery.delivery_id = any($1)
 ),
 
+-- Their chains. What follows is read for these alone; that they are as many as the deliveries tells the planner that
+-- there is more than a handful of everything.
+keys as materialized (
+    select distinct picked.subscription_key
+    from picked
+),
+
 told as materialized (
     select
         event.subscription_key,
@@ -38,7 +45,7 @@ told as materialized (
             event.transaction_id, event.occurred_at
         ) as announces
     from ingest.event as event
-    where event.subscription_key in (select picked.subscription_key from picked)
+    where event.subscription_key in (select keys.subscription_key from keys)
 ),
 
 best as materialized (
@@ -70,27 +77,42 @@ best as materialized (
     order by picked.delivery_id, believed.rank desc nulls last, told.received_at, told.event_id
 ),
 
+own as materialized (
+    select version.*
+    from fact.transaction as version
+    where version.subscription_key in (select keys.subscription_key from keys)
+),
+
 -- A transaction belongs to one chain of its store, as measure/02_effective.sql has it: where several name it, to the one
 -- that the best source names, there by the newest version.
+shared as materialized (
+    select distinct own.transaction_id
+    from own
+    inner join fact.transaction as theirs on theirs.transaction_id = own.transaction_id
+    where theirs.subscription_key <> own.subscription_key
+),
+
+home as materialized (
+    select distinct on (theirs.transaction_id, chain.app_id, chain.store, chain.environment)
+        theirs.transaction_id,
+        theirs.subscription_key
+    from shared
+    inner join fact.transaction as theirs on theirs.transaction_id = shared.transaction_id
+    inner join fact.chain as chain on chain.subscription_key = theirs.subscription_key
+    order by
+        theirs.transaction_id, chain.app_id, chain.store, chain.environment, theirs.source_rank desc,
+        theirs.signed_at desc, theirs.digest desc, theirs.subscription_key
+),
+
 version as materialized (
-    select named.*
-    from fact.transaction as named
-    inner join fact.chain as chain on chain.subscription_key = named.subscription_key
-    cross join lateral (
-        select theirs.subscription_key
-        from fact.transaction as theirs
-        inner join fact.chain as other on other.subscription_key = theirs.subscription_key
-        where
-            theirs.transaction_id = named.transaction_id
-            and other.app_id = chain.app_id
-            and other.store = chain.store
-            and other.environment = chain.environment
-        order by theirs.source_rank desc, theirs.signed_at desc, theirs.digest desc, theirs.subscription_key
-        limit 1
-    ) as home
+    select own.*
+    from own
     where
-        named.subscription_key in (select best.subscription_key from best)
-        and home.subscription_key = named.subscription_key
+        not exists (select from shared where shared.transaction_id = own.transaction_id)
+        or exists (
+            select from home
+            where home.transaction_id = own.transaction_id and home.subscription_key = own.subscription_key
+        )
 ),
 
 -- Each field from the best source that states it, within a source from the newest version.
@@ -122,21 +144,27 @@ effective as materialized (
 
 -- Revocations are read from the best source alone. One holds until the first later version without it.
 revocation as materialized (
-    select
-        subscription_key,
-        transaction_id,
-        revoked_at,
-        min(signed_at) filter (where revoked_at is null) over (
-            partition by subscription_key, transaction_id order by signed_at, digest
-            rows between 1 following and unbounded following
-        ) as restored_at
+    select *
     from (
         select
-            version.*,
-            max(version.source_rank) over (partition by version.subscription_key, version.transaction_id) as best_rank
-        from version
-    ) as ranked
-    where source_rank = best_rank and stated & (1 << 11) <> 0
+            subscription_key,
+            transaction_id,
+            revoked_at,
+            min(signed_at) filter (where revoked_at is null) over (
+                partition by subscription_key, transaction_id order by signed_at, digest
+                rows between 1 following and unbounded following
+            ) as restored_at
+        from (
+            select
+                version.*,
+                max(version.source_rank) over (
+                    partition by version.subscription_key, version.transaction_id
+                ) as best_rank
+            from version
+        ) as ranked
+        where source_rank = best_rank and stated & (1 << 11) <> 0
+    ) as said
+    where revoked_at is not null
 ),
 
 judged as (
@@ -184,7 +212,7 @@ newest as (
         renewal.*,
         coalesce(renewal.in_billing_retry, false) or renewal.grace_expires_at is not null as is_failure
     from fact.renewal as renewal
-    where renewal.subscription_key in (select best.subscription_key from best)
+    where renewal.subscription_key in (select keys.subscription_key from keys)
     order by renewal.subscription_key, renewal.signed_at, renewal.source_rank desc, renewal.digest desc
 ),
 
@@ -261,7 +289,8 @@ followed as (
             and before.is_period
             and before.nth = line.periods_before
     left join word on word.subscription_key = before.subscription_key and word.transaction_id = before.transaction_id
-    where line.class = 'own'
+    -- Nearly all of them are; the same reason as above.
+    where coalesce(line.class = 'own', false)
 ),
 
 -- What became of that period: null where its end is not known.
@@ -312,7 +341,7 @@ step as materialized (
 
 -- A free period that follows another without a gap is of its kind: a trial, or the paid time before it. So the last one
 -- at or before it that is paid or begins anew decides.
-course as (
+course as materialized (
     select
         subscription_key,
         transaction_id,

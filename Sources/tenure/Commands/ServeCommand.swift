@@ -83,7 +83,7 @@ struct ServeCommand: Command {
   }
 
   /// Returns when a signal has asked for the end.
-  private static func untilCancelled() async {
+  static func untilCancelled() async {
     let (end, source) = AsyncStream.makeStream(of: Never.self)
     for await _ in end {}
     source.finish()
@@ -101,7 +101,7 @@ struct ServeCommand: Command {
   }
 
   /// Turns what the server tells into log lines: single requests are in the metrics.
-  private static func tell(_ report: ServerReport, _ log: Log) {
+  static func tell(_ report: ServerReport, _ log: Log) {
     switch report {
     case .appAdded(let key): log.info("app added", ["app": .init(key)])
     case .storingFailed(let source, let error):
