@@ -22,13 +22,13 @@ offer
 inner join measure.monthly_closing as closing using (app_id, environment, store, product_id, country, offer)
 cross join lateral (
     select
-        sum(total.active) as active,
-        sum(total.trial) as trial,
-        sum(total.grace) as grace,
-        sum(total.retry) as retry,
-        sum(total.set_to_cancel) as set_to_cancel,
-        sum(total.paused) as paused,
-        sum(total.family) as family
+        coalesce(sum(total.active), 0) as active,
+        coalesce(sum(total.trial), 0) as trial,
+        coalesce(sum(total.grace), 0) as grace,
+        coalesce(sum(total.retry), 0) as retry,
+        coalesce(sum(total.set_to_cancel), 0) as set_to_cancel,
+        coalesce(sum(total.paused), 0) as paused,
+        coalesce(sum(total.family), 0) as family
     from measure.daily_movement as total
     where
         total.app_id = closing.app_id

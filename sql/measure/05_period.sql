@@ -36,7 +36,8 @@ with worded as (
         word.auto_renew,
         word.expiration_reason,
         word.expired_said_at,
-        word.paused_at,
+        -- A pause that is over before it begins is none.
+        case when word.resumes_at <= word.paused_at then null else word.paused_at end as paused_at,
         word.resumes_at,
         word.switched_at,
         coalesce(word.is_failed, false) as is_failed,
@@ -334,7 +335,8 @@ begun as (
             when is_continuing and (product_id is distinct from previous_product_id) then 'product_changed'
             when is_continuing then 'renewed'
             when previous_fate is null then 'new'
-            when previous_is_trial and previous_is_suspended then 'trial_converted'
+            -- A pause is no loss.
+            when previous_is_trial and (previous_is_suspended or previous_fate = 'paused') then 'trial_converted'
             when not has_paid_before then 'new'
             when previous_fate = 'paused' then 'resumed'
             when previous_is_suspended then 'recovered'
@@ -344,7 +346,8 @@ begun as (
         case
             when is_base then base_charge
             when class = 'family' or is_free then null
-            when previous_is_trial and (is_continuing or previous_is_suspended) then 'trial_conversion'
+            when previous_is_trial and (is_continuing or previous_is_suspended or previous_fate = 'paused')
+                then 'trial_conversion'
             when previous_fate is null and reason = 'renewal' then 'renewal'
             when not has_paid_before then 'initial'
             when not is_continuing and previous_fate <> 'paused'
@@ -509,6 +512,7 @@ select
         when not is_trial or next_opening = 'trial_continued' then null
         when next_opening = 'trial_converted' then 'converted'
         when fate = 'in_grace' or retry_ends_at >= as_of then 'in_retry'
+        when fate = 'paused' and next_at is null and coalesce(resumes_at >= as_of, true) then 'running'
         when lost_at is not null or fate = 'continued' then 'expired'
         when not auto_renew then 'cancelled'
         else 'running'

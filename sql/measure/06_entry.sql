@@ -157,7 +157,7 @@ least(resumes_at, next_at),
 null,
 null
 from period
-where is_paid_time and closing = 'paused' and least(resumes_at, next_at) < as_of
+where class = 'own' and fate = 'paused' and least(resumes_at, next_at) < as_of
 union all
 select
     period.subscription_key,
@@ -207,7 +207,7 @@ select
     0,
     (retry_ends_at is not null)::integer,
     0,
-    0,
+    (fate = 'paused')::integer,
     0,
     null,
     null

@@ -31,8 +31,8 @@ stood as (
                             then 'grace'
                         else 'active'
                     end
-            when period.closed_at = any(period.revoked_at) then 'revoked'
-            when period.closing = 'paused' and coalesce(period.resumes_at >= latest.as_of, true) then 'paused'
+            when period.closed_at = any(period.revoked_at) and period.closed_at < period.expires_at then 'revoked'
+            when period.closed_at = period.paused_at and coalesce(period.resumes_at >= latest.as_of, true) then 'paused'
             when period.retry_ends_at >= latest.as_of then 'billing_retry'
             else 'expired'
         end as status
@@ -74,7 +74,8 @@ select
     stood.newest_auto_renew as auto_renew,
     stood.purchased_at as starts_at,
     case
-        when stood.status in ('revoked', 'paused') or stood.closing = 'continued'
+        when stood.is_empty and stood.status = 'revoked' then stood.revoked_at[1]
+        when stood.status = 'revoked' or stood.closing = 'continued' or stood.closed_at = stood.paused_at
             then least(stood.closed_at, stood.expires_at)
         when stood.is_failed then greatest(stood.expires_at, stood.grace_expires_at)
         else stood.expires_at

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @Suite("Figures: movements and kinds of charges", .fewAtOnce)
@@ -289,5 +290,53 @@ struct MovementTests {
     let together = try await Installation([second, first], asOf: "2025-02-04")
     try await expect(together.lines("subscriptions", "original_transaction_id"), is: ["b"])
     try await expect(together.revenue(), is: ["2025-02-01 initial 1 10 0 USD"])
+  }
+
+  @Test(
+    "a correction that leaves a row without anything is measured like any other",
+    arguments: [
+      ["product_id": "other"], ["country": "DEU"], ["offer": ["type": "promotional", "id": "p"]],
+      ["expires_at": "2025-02-01T00:00:00Z"], ["revoked_at": "2025-02-01T00:00:00Z"], ["ownership": "family_shared"],
+      ["currency": "EUR", "price": 9], ["type": "consumable"],
+    ] as [[String: any Sendable]])
+  func emptiedRow(fields: [String: any Sendable]) async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-03-01")
+    let corrected = life.corrects("2025-02-10", fields)
+    let program = try await Installation([life], asOf: "2025-02-05")
+    try await program.ingest([corrected])
+    try await program.measure(asOf: "2025-02-12")
+    let atOnce = try await Installation([corrected], asOf: "2025-02-12")
+    for report in ["movements", "active_subscriptions", "mrr", "mrr_movement", "revenue"] {
+      func rows(_ program: Installation) async throws -> [[String: Cell]] {
+        // A row in which nothing is left may be there or not.
+        try await program.rows(report).filter { row in
+          row.contains { $0.key != "day" && $0.value != 0 && Decimal(string: "\($0.value)") != nil }
+        }
+      }
+      try await expect(rows(program), is: rows(atOnce))
+    }
+    try await expect(program.measure(asOf: "2025-02-12", ["--rebuild"]), is: 0)
+  }
+
+  @Test("a pause that is over before it begins is none; one in a trial is no loss either")
+  func oddPauses() async throws {
+    let backwards = Life("a").buys("2025-01-01", until: "2025-02-01").says(
+      "2025-01-10", autoRenew: true, with: ["paused_at": "2025-01-20T00:00:00Z", "resumes_at": "2025-01-15T00:00:00Z"])
+    let trial = Life("b").tries("2025-01-02", until: "2025-01-09")
+      .says("2025-01-03", with: ["paused_at": "2025-01-05T00:00:00Z", "resumes_at": "2025-01-25T00:00:00Z"])
+    let program = try await Installation([backwards, trial], asOf: "2025-01-22")
+    try await expect(program.stocks("2025-01-21"), is: "active_subscriptions 1 paused 1")
+    try await expect(program.stocks("2025-01-16"), is: "active_subscriptions 1 paused 1")
+    try await expect(
+      program.lines("subscriptions", "original_transaction_id status").sorted(), is: ["a active", "b paused"])
+    try await expect(program.lines("trials", "started running expired"), is: ["1 1 0"])
+    try await program.ingest([
+      Life("b").buys("2025-01-25", until: "2025-02-25", reason: "renewal", with: ["transaction_id": "b-9"])
+    ])
+    try await program.measure(asOf: "2025-01-26")
+    try await expect(program.movements(["--from", "2025-01-25"]), is: ["2025-01-25 trial_converted"])
+    try await expect(program.revenue(["--from", "2025-01-25"]), is: ["2025-01-25 trial_conversion 1 10 0 USD"])
+    try await expect(program.lines("trials", "started converted"), is: ["1 1"])
+    try await expect(program.stocks("2025-01-25"), is: "active_subscriptions 2")
   }
 }

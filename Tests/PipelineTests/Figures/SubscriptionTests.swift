@@ -125,4 +125,53 @@ struct SubscriptionTests {
     try await expect(program.lines("subscriptions", columns), is: ["active true - - - -"])
     try await expect(program.stocks("2025-01-09"), is: "family_shared 1")
   }
+
+  @Test("access that a pause ended has ended there, also when the pause is over; revoked is what a revocation ended")
+  func endsAt() async throws {
+    let paused = Life("a").buys("2025-04-01", until: "2025-05-15").says(
+      "2025-04-05", with: ["paused_at": "2025-04-10T00:00:00Z", "resumes_at": "2025-05-10T00:00:00Z"])
+    let late = Life("b").buys("2025-04-01", until: "2025-05-01").isRefunded("2025-05-01")
+    let early = Life("c").buys("2025-04-01", until: "2025-05-01").isRefunded("2025-04-01")
+    let midway = Life("d").buys("2025-04-01", until: "2025-05-01").isRefunded("2025-04-20")
+    let program = try await Installation([paused, late, early, midway], asOf: "2025-04-20")
+    let columns = "original_transaction_id status ends_at"
+    try await expect(
+      program.lines("subscriptions", columns).sorted().first, is: "a paused 2025-04-10T00:00:00.000Z")
+    try await program.measure(asOf: "2025-06-02")
+    try await expect(
+      program.lines("subscriptions", columns).sorted(),
+      is: [
+        "a expired 2025-04-10T00:00:00.000Z", "b expired 2025-05-01T00:00:00.000Z",
+        "c revoked 2025-04-01T00:00:00.000Z", "d revoked 2025-04-20T00:00:00.000Z",
+      ])
+  }
+
+  @Test("each entry of a history names the event that says so, none that came after")
+  func causes() async throws {
+    let life = Life("a").buys("2025-01-01", until: "2025-02-01")
+      .says("2025-02-01 00:01", autoRenew: true, retry: true, grace: "2025-02-07")
+      .says("2025-02-07 00:01", autoRenew: true, retry: true)
+      .says("2025-03-01", autoRenew: true, retry: false, reason: "billing")
+      .isRefunded("2025-03-05")
+    let silent = Life("b").buys("2025-01-01", until: "2025-02-01")
+      .says("2025-05-01", autoRenew: false, reason: "voluntary")
+    let columns = "original_transaction_id occurred_at kind event_id"
+    let program = try await Installation([life, silent], asOf: "2025-02-05")
+    func history() async throws -> [String] {
+      try await program.lines("subscription_history", columns).map { $0.replacing("T00:00:00.000Z", with: "") }
+    }
+    try await expect(
+      history().sorted(),
+      is: [
+        "a 2025-01-01 new a/1", "a 2025-02-01 grace_entered a/2", "b 2025-01-01 new b/1",
+        "b 2025-02-01 churned_unconfirmed b/1",
+      ])
+    try await program.measure(asOf: "2025-03-10")
+    try await expect(
+      history().filter { $0.hasPrefix("a") },
+      is: [
+        "a 2025-01-01 new a/1", "a 2025-02-01 grace_entered a/2", "a 2025-02-07 churned_billing a/4",
+        "a 2025-03-01 retry_ended a/4", "a 2025-03-05 refunded a/5",
+      ])
+  }
 }
