@@ -11,7 +11,8 @@ with span as (
 
 drawn as (
     select
-        span.first_day + mod(abs(hashint8(this_run.run_id))::bigint, span.last_day - span.first_day + 1)::integer as day
+        span.first_day
+        + mod(abs(hashint8(this_run.run_id)::bigint), span.last_day - span.first_day + 1)::integer as day
     from span
     cross join this_run
 ),

@@ -1,44 +1,41 @@
 -- Widens to the chain's end the windows after which something carried on differs from what was stored; how many were
 -- tells whether the periods must be derived once more.
-with carried as (
-    select
-        settling.subscription_key,
-        (
-            select
-                (
-                    period.class,
-                    period.is_trial_time,
-                    period.opening,
-                    period.charge,
-                    period.paid_number,
-                    period.first_paid_at,
-                    period.trial_started_at,
-                    period.stretch_started_at,
-                    period.months_before,
-                    period.rest_before
-                ) is not distinct from (
-                    stored.class,
-                    stored.is_trial,
-                    stored.opening,
-                    stored.charge,
-                    stored.paid_number,
-                    stored.first_paid_at,
-                    stored.trial_started_at,
-                    stored.stretch_started_at,
-                    stored.months_before,
-                    stored.rest_before
-                )
-            from pg_temp.period
-            where
-                period.subscription_key = settling.subscription_key
-                and period.transaction_id = settling.stop_transaction_id
-        ) as is_same
+with too_narrow as (
+    select settling.subscription_key
     from settling
     inner join ledger.period as stored
         on
             settling.subscription_key = stored.subscription_key
             and settling.stop_at = stored.purchased_at
             and settling.stop_transaction_id = stored.transaction_id
+    left join pg_temp.period as derived
+        on
+            settling.subscription_key = derived.subscription_key
+            and settling.stop_transaction_id = derived.transaction_id
+    where
+        (
+            derived.class,
+            derived.is_trial_time,
+            derived.opening,
+            derived.charge,
+            derived.paid_number,
+            derived.first_paid_at,
+            derived.trial_started_at,
+            derived.stretch_started_at,
+            derived.months_before,
+            derived.rest_before
+        ) is distinct from (
+            stored.class,
+            stored.is_trial,
+            stored.opening,
+            stored.charge,
+            stored.paid_number,
+            stored.first_paid_at,
+            stored.trial_started_at,
+            stored.stretch_started_at,
+            stored.months_before,
+            stored.rest_before
+        )
 ),
 
 widened as (
@@ -49,8 +46,8 @@ widened as (
         beyond_at = null,
         beyond_transaction_id = null,
         beyond_until = null
-    from carried
-    where settling.subscription_key = carried.subscription_key and (carried.is_same is distinct from true)
+    from too_narrow
+    where settling.subscription_key = too_narrow.subscription_key
     returning settling.subscription_key
 )
 

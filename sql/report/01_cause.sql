@@ -14,7 +14,9 @@ begin atomic
             ) over () as failed_at,
             max(renewal.signed_at) filter (
                 where
-                renewal.expiration_reason is not null or renewal.in_billing_retry or renewal.grace_expires_at is not null
+                renewal.expiration_reason is not null
+                or renewal.in_billing_retry
+                or renewal.grace_expires_at is not null
                 or not renewal.auto_renew
             ) over () as ended_at,
             max(renewal.signed_at) filter (where renewal.paused_at is not null) over () as paused_said_at
