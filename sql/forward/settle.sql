@@ -254,7 +254,8 @@ word as materialized (
             as grace_expires_at,
         -- The store says expired from the first of the newest statuses that all say so.
         min(signed_at) filter (where is_expiry and signed_at > coalesce(other_said_at, '-infinity')) as expired_said_at,
-        (array_agg(paused_at order by signed_at desc) filter (where stated & (1 << 7) <> 0))[1] as paused_at
+        (array_agg(paused_at order by signed_at desc) filter (where stated & (1 << 7) <> 0))[1] as paused_at,
+        (array_agg(resumes_at order by signed_at desc) filter (where stated & (1 << 8) <> 0))[1] as resumes_at
     from spoken
     group by subscription_key, transaction_id
 ),
@@ -280,7 +281,13 @@ followed as (
         word.auto_renew,
         word.expiration_reason,
         word.expired_said_at,
-        case when word.paused_at between before.purchased_at and before.expires_at then word.paused_at end as paused_at
+        -- A pause that is over before it begins is none.
+        case
+            when
+                word.paused_at between before.purchased_at and before.expires_at
+                and not coalesce(word.resumes_at <= word.paused_at, false)
+                then word.paused_at
+        end as paused_at
     from line
     left join line as before
         on
@@ -364,7 +371,7 @@ charge as materialized (
         step.transaction_id,
         case
             when step.is_free or step.fate is null then null
-            when course.is_trial and (step.fate = 'continued' or step.is_in_retry) then 'trial_converted'
+            when course.is_trial and (step.fate in ('continued', 'paused') or step.is_in_retry) then 'trial_converted'
             when not course.has_paid then 'subscription_started'
             when step.fate not in ('continued', 'paused')
                 then
