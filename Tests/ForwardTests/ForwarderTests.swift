@@ -221,8 +221,9 @@ struct ForwarderTests {
     #expect(try await bench.register.replay("backend", .refused, at: bench.clock.now) == 1)
     #expect(try await bench.forward(target) == ForwardSummary(delivered: 1))
     #expect(receiver.requests.count == 3)
+    // Which of the two came first is open: they are about different subscriptions.
     #expect(receiver.requests[2].body == receiver.requests[0].body)
-    #expect(try await bench.deliveries()[0].int("attempts") == 2)
+    #expect(try await bench.deliveries().map { try $0.int("attempts") }.sorted() == [1, 2])
   }
 
   @Test("older events are sent on request, those already delivered are not")
