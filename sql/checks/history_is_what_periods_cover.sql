@@ -67,7 +67,7 @@ priced as (
             covering.period,
             product.period,
             ledger.usual_length((extract(epoch from covering.length) / 86400)::numeric)
-        ) as period,
+        ) as paid_for,
         covering.mrr_factors,
         count(*) as chains
     from covering
@@ -79,12 +79,7 @@ priced as (
         chain.store,
         covering.currency,
         covering.price,
-        coalesce(
-            covering.offer_period,
-            covering.period,
-            product.period,
-            ledger.usual_length((extract(epoch from covering.length) / 86400)::numeric)
-        ),
+        paid_for,
         covering.mrr_factors
 ),
 
@@ -96,7 +91,7 @@ counted as (
         currency,
         chains,
         0 as closing,
-        ledger.monthly_price(price, period, mrr_factors) * chains as mrr,
+        ledger.monthly_price(price, paid_for, mrr_factors) * chains as mrr,
         0 as mrr_closing
     from priced
     union all

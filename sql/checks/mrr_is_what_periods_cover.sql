@@ -8,7 +8,7 @@ with running as (
         period.product_id,
         period.country,
         period.currency,
-        case when period.is_free then 0 else period.price end as price,
+        case when period.is_free then 0 else period.price end as paid,
         coalesce(
             case when period.offer_discount = 'pay_up_front' then period.offer_period end,
             period.period,
@@ -27,19 +27,14 @@ with running as (
         period.product_id,
         period.country,
         period.currency,
-        case when period.is_free then 0 else period.price end,
-        coalesce(
-            case when period.offer_discount = 'pay_up_front' then period.offer_period end,
-            period.period,
-            product.period,
-            ledger.usual_length((extract(epoch from period.expires_at - period.purchased_at) / 86400)::numeric)
-        )
+        paid,
+        length
 ),
 
 monthly as (
     select
         running.*,
-        ledger.monthly_price(running.price, running.length, this_run.mrr_factors) as mrr
+        ledger.monthly_price(running.paid, running.length, this_run.mrr_factors) as mrr
     from running
     cross join this_run
 ),

@@ -56,19 +56,14 @@ purchased_at,
 purchased_at
     from ledger.period
     where due_at < (select as_of from this_run)
-),
+)
 
-selected as (
-    select
+select
 subscription_key,
 min(at) as from_at,
 max(until_at) as until_at
-    from touched
-    group by subscription_key
-)
-
-select *
-from selected;
+from touched
+group by subscription_key;
 
 analyze first_change;
 

@@ -487,7 +487,6 @@ select
     is_paid_time,
     follows_paid_time,
     coalesce(previous_fate = 'paused', false) as follows_pause,
-    is_other_row,
     is_elsewhere,
     is_moved,
     opening,
