@@ -68,9 +68,11 @@ struct ChatDeliveryTests {
     let pass = Task { try await forwarder.runOnce() }
     let pace: Int64 = type == "slack" ? 1 : 3
     for number in 1...3 {
-      await receiver.received(number)
+      try await receiver.received(number)
       // Written down, so the forwarder has looked for more since.
-      while try await bench.deliveries().count(where: { $0["state"] == "delivered" }) < number {}
+      try await waiting(for: "delivery \(number)") {
+        try await bench.deliveries().count(where: { $0["state"] == "delivered" }) >= number
+      }
       if number < 3 {
         bench.clock.advance(seconds: pace - 1)
         let next = try await bench.deliveries().compactMap { try $0.optionalTimestamp("next_attempt_at") }.min()

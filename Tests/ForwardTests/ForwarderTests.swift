@@ -138,7 +138,7 @@ struct ForwarderTests {
     settings.grace = .milliseconds(20)
     let forwarder = try bench.forwarder([target], settings: settings)
     let task = Task { try await forwarder.run() }
-    await receiver.received(2)
+    try await receiver.received(2)
     task.cancel()
     try await task.value
     #expect(receiver.requests.count == 2)
@@ -158,7 +158,7 @@ struct ForwarderTests {
     try await bench.store(bench.event("e1"))
     let forwarder = try bench.forwarder([target])
     let task = Task { try await forwarder.run() }
-    await receiver.received(1)
+    try await receiver.received(1)
     task.cancel()
     receiver.release()
     try await task.value
@@ -175,7 +175,7 @@ struct ForwarderTests {
     settings.pause = .milliseconds(10)
     let forwarder = try bench.forwarder([target], settings: settings)
     let task = Task { try await forwarder.run() }
-    await receiver.received(1)
+    try await receiver.received(1)
     try await bench.connection.query(
       """
       select pg_terminate_backend(pid, 10000) from pg_stat_activity
@@ -183,7 +183,7 @@ struct ForwarderTests {
       """)
     try await bench.store(bench.event("e2", transaction: "t2"))
     receiver.release()
-    await receiver.received(2)
+    try await receiver.received(2)
     task.cancel()
     try await task.value
     #expect(receiver.requests.count == 2, "what was in hand was sent again although its answer came")

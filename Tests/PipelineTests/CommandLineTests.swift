@@ -164,7 +164,7 @@ struct CommandLineTests {
     let holder = try await database.connect()
     try await holder.execute("begin; lock table ingest.app in access exclusive mode")
     let program = try TestProgram(["apps"], environment: ["DATABASE_URL": database.connectionString])
-    while try await !isAnyoneWaiting(holder) {}
+    try await waiting(for: "the command to wait for the table") { try await isAnyoneWaiting(holder) }
     program.send(signal)
     let outcome = await program.ended()
     #expect(outcome.code == 1)

@@ -79,7 +79,7 @@ struct DemoCommandTests {
   func ownDatabase() async throws {
     let readme = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appending(path: "README.md")
-    #expect(try String(contentsOf: readme, encoding: .utf8).contains("\ntenure demo\n"))
+    #expect(try String(contentsOf: readme, encoding: .utf8).contains("\nscripts/demo\n"))
     let outcome = try await TestProgram.run(["demo", "--subscribers", "25"])
     #expect(outcome.code == 0, "\(outcome.output) \(outcome.errors)")
     for text in [

@@ -221,12 +221,14 @@ struct ForwardCommandTests {
     try await configure(receiver)
     try await ingest(event("e1"))
     let program = try start(["forward"])
-    await receiver.received(1)
+    try await receiver.received(1)
     program.send(SIGKILL)
     #expect(try await ended(program, ["forward"]).code == 128 + SIGKILL)
-    while try await !connection.query(
-      "select from pg_stat_activity where application_name = 'tenure forward' and datname = current_database()"
-    ).isEmpty {}
+    try await waiting(for: "the killed forwarder's connections to end") {
+      try await connection.query(
+        "select from pg_stat_activity where application_name = 'tenure forward' and datname = current_database()"
+      ).isEmpty
+    }
     #expect(try await forward() == counts(delivered: 1))
     #expect(receiver.requests.count == 2)
     #expect(receiver.requests[0].body == receiver.requests[1].body)
@@ -240,7 +242,7 @@ struct ForwardCommandTests {
     try await configure(receiver)
     try await ingest(event("e1"))
     let program = try start(["forward"])
-    await receiver.received(1)
+    try await receiver.received(1)
     program.send(SIGTERM)
     receiver.release()
     #expect(try await ended(program, ["forward"]).code == 0)
@@ -254,7 +256,7 @@ struct ForwardCommandTests {
     try await configure(receiver)
     try await ingest(event("e1"))
     let first = try start(["run", "--every", "1s"])
-    await receiver.received(1)
+    try await receiver.received(1)
     for words in [["run"], ["run", "--every", "1h"]] {
       let second = try await run(words)
       #expect(second.code == 1)
@@ -263,7 +265,7 @@ struct ForwardCommandTests {
     }
     // It comes back for what has come in since.
     try await ingest(event("e2", transaction: "t2"))
-    await receiver.received(2)
+    try await receiver.received(2)
     first.send(SIGTERM)
     let outcome = try await ended(first, ["run"])
     #expect(outcome.code == 0, "\(outcome.errors)")

@@ -67,9 +67,9 @@ struct LocalServerTests {
     let holder = try await Connection.open(local.connectionString)
     try await holder.execute("begin; lock table ingest.app in access exclusive mode")
     let program = try TestProgram(["apps"], environment: environment)
-    while try await holder.query("select 1 from pg_locks where relation = 'ingest.app'::regclass and not granted")
-      .isEmpty
-    {}
+    try await waiting(for: "the command to wait for the table") {
+      try await !holder.query("select 1 from pg_locks where relation = 'ingest.app'::regclass and not granted").isEmpty
+    }
     return (holder, program)
   }
 
@@ -163,10 +163,9 @@ struct LocalServerTests {
   @Test("a command killed while it makes the database leaves nothing that stops the next")
   func killedAtFirstStart() async throws {
     let program = try TestProgram(["migrate"], environment: environment)
-    while !FileManager.default.fileExists(atPath: "\(server)/data.new"),
-      !FileManager.default.fileExists(atPath: "\(server)/data")
-    {
-      try await Task.sleep(for: .milliseconds(1))
+    try await waiting(for: "the database to be made") {
+      FileManager.default.fileExists(atPath: "\(server)/data.new")
+        || FileManager.default.fileExists(atPath: "\(server)/data")
     }
     program.send(SIGKILL)
     _ = await program.ended()

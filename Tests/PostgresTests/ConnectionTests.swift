@@ -253,9 +253,11 @@ struct ConnectionTests {
     let observer = try await database.connect()
     let process = await connection.serverProcess
     async let sleep = connection.query("select pg_sleep(600)")
-    while try await observer.query(
-      "select 1 from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'", [.int(Int64(process))]
-    ).isEmpty {}
+    try await waiting(for: "the statement to run") {
+      try await !observer.query(
+        "select 1 from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'", [.int(Int64(process))]
+      ).isEmpty
+    }
     connection.cancel()
     do {
       _ = try await sleep

@@ -129,14 +129,16 @@ struct ServerTests {
     let holder = try await database.connect()
     try await holder.execute("begin; lock table ingest.event in share row exclusive mode")
     let first = Task { try await commit.store([event("e1")]) }
-    while try await holder.query(
-      "select 1 as one from pg_locks where relation = 'ingest.event'::regclass and not granted"
-    ).isEmpty {}
+    try await waiting(for: "the first transaction to wait") {
+      try await !holder.query(
+        "select 1 as one from pg_locks where relation = 'ingest.event'::regclass and not granted"
+      ).isEmpty
+    }
     let others = try (2...20).map { number in
       let item = try event(number == 20 ? "e2" : "e\(number)")
       return Task { try await commit.store([item]) }
     }
-    while await commit.waitingCount < others.count { await Task.yield() }
+    try await waiting(for: "the others to wait") { await commit.waitingCount >= others.count }
     try await holder.execute("commit")
     #expect(try await first.value == [.stored(isUnrecognised: false)])
     var outcomes: [StoredItem] = []

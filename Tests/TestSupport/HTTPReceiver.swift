@@ -41,7 +41,6 @@ public final class HTTPReceiver: Sendable {
     var descriptors: Set<Int32> = []
     var isReleased = false
     var isClosed = false
-    var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
   }
 
   private let state = Mutex(State())
@@ -83,14 +82,10 @@ public final class HTTPReceiver: Sendable {
   public var requests: [Request] { state.withLock { $0.requests } }
 
   /// Waits until so many requests have come.
-  public func received(_ count: Int) async {
-    await withCheckedContinuation { continuation in
-      let isThere = state.withLock { state in
-        if state.requests.count < count { state.waiters.append((count, continuation)) }
-        return state.requests.count >= count
-      }
-      if isThere { continuation.resume() }
-    }
+  ///
+  /// - Throws: ``NeverCame`` when they do not come.
+  public func received(_ count: Int) async throws {
+    try await waiting(for: "request \(count)") { requests.count >= count }
   }
 
   /// Answers what is held, and from now on at once.
@@ -142,14 +137,10 @@ public final class HTTPReceiver: Sendable {
     defer { forget(connection) }
     var buffer: [UInt8] = []
     while let request = read(from: connection, &buffer) {
-      let (number, ready) = state.withLock { state in
+      let number = state.withLock { state in
         state.requests.append(request)
-        let count = state.requests.count
-        let ready = state.waiters.filter { $0.count <= count }.map(\.continuation)
-        state.waiters.removeAll { $0.count <= count }
-        return (count - 1, ready)
+        return state.requests.count - 1
       }
-      for continuation in ready { continuation.resume() }
       switch answer(number, request) {
       case .status(let status, let headers, let body):
         write(status, headers, body, to: connection)

@@ -127,11 +127,17 @@ public final class TestProgram: Sendable {
         try? inputPipe.fileHandleForWriting.close()
       }
     }
+    // No test runs a program for so long: one that hangs is killed, so that its test fails and the others go on.
+    let watch = Task {
+      try await Task.sleep(for: .seconds(1200))
+      kill(process.processIdentifier, SIGKILL)
+    }
     outcome = Task { [outputRecording, errorRecording] in
       async let outputData = outputRecording.record(output)
       async let errorData = errorRecording.record(errors)
       let texts = await (String(decoding: outputData, as: UTF8.self), String(decoding: errorData, as: UTF8.self))
       for await _ in exits {}
+      watch.cancel()
       let code = process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
       return Outcome(code: code, output: texts.0, errors: texts.1)
     }

@@ -33,7 +33,7 @@ struct TestServer: Sendable {
       --no-sync >initdb.log
     "$@" --pdeathsig INT "$bin/postgres" -D "$directory/data" -c listen_addresses= \
       -c "unix_socket_directories=$directory" -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
-      -c shared_buffers=64MB -c max_connections=200 2>server.log &
+      -c shared_buffers=64MB -c max_connections=1000 2>server.log &
     server=$!
     read -r _ || true
     kill -INT "$server" || true

@@ -163,13 +163,14 @@ struct OneTruthTests {
       try await connection.query("select max(run_id) as run_id from measure.run")[0].optionalInt("run_id") ?? 0
     let run = try program.start(["measure", "--as-of", LifeGenerator.asOf.description, "--rebuild"])
     var seen: Set<String> = []
-    while seen.count < steps {
+    try await waiting(for: "\(steps) steps of a run") {
       let outcomes = try await connection.query(
         "select outcome from measure.run where run_id > $1 order by run_id", [.int(before)])
-      if try outcomes.first?.text("outcome") == "done" { break }
+      if let outcome = try outcomes.first?.text("outcome"), outcome != "running" { return true }
       // What a command does before its run's row is there is no part of the run.
-      guard !outcomes.isEmpty else { continue }
+      guard !outcomes.isEmpty else { return false }
       for row in try await connection.query(transactions) { seen.insert(try row.text("query")) }
+      return seen.count >= steps
     }
     run.send(SIGKILL)
     _ = await run.ended()
@@ -177,7 +178,7 @@ struct OneTruthTests {
       "select outcome from measure.run where run_id > $1 order by run_id", [.int(before)]
     ).first?.text("outcome")
     // Its server process may work on for a moment.
-    while try await !connection.query(transactions).isEmpty {}
+    try await waiting(for: "the killed run's transaction to end") { try await connection.query(transactions).isEmpty }
     return outcome == "running"
   }
 
@@ -190,9 +191,10 @@ struct OneTruthTests {
     // The last thing a run writes to but its own row: everything else is done and not committed.
     try await holder.execute("begin; lock table measure.daily_trial in exclusive mode")
     let run = try program.start(["measure", "--as-of", LifeGenerator.asOf.description])
-    while try await holder.query(
-      "select from pg_locks where relation = 'measure.daily_trial'::regclass and not granted"
-    ).isEmpty {}
+    try await waiting(for: "the run to wait for the table") {
+      try await !holder.query("select from pg_locks where relation = 'measure.daily_trial'::regclass and not granted")
+        .isEmpty
+    }
     try await program.run(
       ["ingest", "--source", "tenure", "-"], input: Self.events.joined(separator: "\n") + "\n",
       environment: ["PGOPTIONS": "-c lock_timeout=5s"])
