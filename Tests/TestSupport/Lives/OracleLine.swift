@@ -232,7 +232,7 @@ struct OracleLine {
         if next.saysRenewal {
           if next.start < waited {
             stay(end, next.start, standing, index)
-            if !isTrial, !period.isFree { wait(next.start) }
+            if !isTrial, !period.isFree, !period.isFullyRefunded { wait(next.start) }
             return (hasFailed, .none)
           }
           // A renewal after a gap without word shows that there was a failure.
