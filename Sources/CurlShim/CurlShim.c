@@ -33,3 +33,11 @@ CURLcode curl_shim_get_pointer(CURL *handle, CURLINFO info, void **value) {
 }
 
 CURLcode curl_shim_result(const CURLMsg *message) { return message->data.result; }
+
+CURLcode curl_shim_allow_http_only(CURL *handle) {
+#if LIBCURL_VERSION_NUM >= 0x075500
+  return curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "https,http");
+#else
+  return curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+}

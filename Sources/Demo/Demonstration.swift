@@ -71,7 +71,7 @@ public struct Demonstration: Sendable {
       }
     }
     for half in arrivals.indices { arrivals[half].shuffle(using: &chance) }
-    forged = 3
+    forged = min(3, arrivals[0].count)
     self.subscribers = subscribers
     self.notices = notices
     self.arrivals = arrivals

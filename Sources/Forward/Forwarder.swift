@@ -333,8 +333,8 @@ public struct Forwarder: Sendable {
     case .throttled(let seconds, let reason):
       // Never at once: a target that asks for no wait would be asked without end. A wait that the schedule chose holds
       // the whole target too, and like one that was asked for no longer than an hour.
-      let longest = RetrySchedule.longestAskedWait * 1_000_000
-      let wait = seconds.map { min(max($0, 1) * 1_000_000, longest) } ?? min(scheduled, longest)
+      let longest = RetrySchedule.longestAskedWait
+      let wait = seconds.map { min(max($0, 1), longest) * 1_000_000 } ?? min(scheduled, longest * 1_000_000)
       return later(wait, reason)
     }
   }

@@ -233,7 +233,7 @@ private final class Engine: @unchecked Sendable {
     let milliseconds = Int((timeout / .milliseconds(1)).rounded(.up))
     // Options fail only when memory or libcurl's features run out; the transfer then fails by itself or does without.
     _ = curl_shim_set_text(handle, CURLOPT_URL, request.url)
-    _ = curl_shim_set_text(handle, CURLOPT_PROTOCOLS_STR, "https,http")
+    _ = curl_shim_allow_http_only(handle)
     _ = curl_shim_set_text(handle, CURLOPT_PROXY, "")
     _ = curl_shim_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
     _ = curl_shim_set_long(handle, CURLOPT_NOSIGNAL, 1)

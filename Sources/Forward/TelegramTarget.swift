@@ -78,7 +78,7 @@ public struct TelegramTarget: Target {
     let reason = "Telegram answered \(status)\(said.isEmpty ? "" : ": \(said)")"
     switch status {
     case 429:
-      return .throttled(seconds: answer?.parameters?.retryAfter ?? response.retryAfter(now: now), reason: reason)
+      return .throttled(seconds: answer?.parameters?.seconds ?? response.retryAfter(now: now), reason: reason)
     case 400:
       return verdict(onBadRequest: words.lowercased(), answer?.parameters?.migrateToChatID, reason, carrying: parcel)
     default:
@@ -120,12 +120,14 @@ public struct TelegramTarget: Target {
   private struct Answer: Decodable {
     struct Parameters: Decodable {
       let migrateToChatID: Int64?
-      let retryAfter: Int64?
+      let retryAfter: Double?
 
       enum CodingKeys: String, CodingKey {
         case migrateToChatID = "migrate_to_chat_id"
         case retryAfter = "retry_after"
       }
+
+      var seconds: Int64? { retryAfter.flatMap { Int64(exactly: $0.rounded(.up)) } }
     }
 
     let ok: Bool

@@ -5,8 +5,13 @@ import Postgres
 /// next ones gather. Each is answered when its own transaction has been committed.
 actor GroupCommit {
   private struct Waiting {
+    let number: Int
     let items: [BatchItem]
-    let continuation: CheckedContinuation<[StoredItem], any Error>
+  }
+
+  /// The database has neither stored nor refused in time.
+  struct NoAnswer: Error, CustomStringConvertible {
+    let description = "the database does not answer"
   }
 
   /// A transaction takes at most so many events and refusals, but for those of one request.
@@ -15,25 +20,33 @@ actor GroupCommit {
   private let open: @Sendable () async throws -> Ingester
   private let report: @Sendable (Result<Int, any Error>) -> Void
   private var ingester: Ingester?
+  private let patience: Duration
   private var waiting: [Waiting] = []
+  private var unanswered: [Int: CheckedContinuation<[StoredItem], any Error>] = [:]
+  private var lastNumber = 0
   private var isStoring = false
 
   /// - Parameters:
+  ///   - patience: How long a request waits for the database at least; at most it is twice that.
   ///   - open: Makes an ingester with a new connection.
   ///   - report: Told of each transaction: how many requests it stored, or why it failed.
   init(
-    open: @escaping @Sendable () async throws -> Ingester, report: @escaping @Sendable (Result<Int, any Error>) -> Void
+    patience: Duration = .seconds(10), open: @escaping @Sendable () async throws -> Ingester,
+    report: @escaping @Sendable (Result<Int, any Error>) -> Void
   ) {
+    self.patience = patience
     self.open = open
     self.report = report
   }
 
   /// Stores what a request brought; returns when that has been committed.
   ///
-  /// - Throws: when the database cannot store it; nothing of it is stored then, or it cannot be known.
+  /// - Throws: when the database cannot store it, or does not answer; nothing of it is stored then, or it cannot be known.
   func store(_ items: [BatchItem]) async throws -> [StoredItem] {
     try await withCheckedThrowingContinuation { continuation in
-      waiting.append(Waiting(items: items, continuation: continuation))
+      lastNumber += 1
+      unanswered[lastNumber] = continuation
+      waiting.append(Waiting(number: lastNumber, items: items))
       guard !isStoring else { return }
       isStoring = true
       Task { await storeWaiting() }
@@ -44,6 +57,15 @@ actor GroupCommit {
   var waitingCount: Int { waiting.count }
 
   private func storeWaiting() async {
+    let watch = Task {
+      var last = lastNumber
+      while true {
+        try await Task.sleep(for: patience)
+        giveUp(upTo: last)
+        last = lastNumber
+      }
+    }
+    defer { watch.cancel() }
     while !waiting.isEmpty {
       var count = 0
       var taken = 0
@@ -64,7 +86,7 @@ actor GroupCommit {
       report(.success(group.count))
       var position = 0
       for one in group {
-        one.continuation.resume(returning: Array(stored[position..<position + one.items.count]))
+        answer(one.number, .success(Array(stored[position..<position + one.items.count])))
         position += one.items.count
       }
     } catch {
@@ -80,7 +102,21 @@ actor GroupCommit {
 
   private func fail(_ group: ArraySlice<Waiting>, _ error: any Error) {
     report(.failure(error))
-    for one in group { one.continuation.resume(throwing: error) }
+    for one in group { answer(one.number, .failure(error)) }
+  }
+
+  private func answer(_ number: Int, _ result: Result<[StoredItem], any Error>) {
+    unanswered.removeValue(forKey: number)?.resume(with: result)
+  }
+
+  /// Answers the requests that have waited for so long: their senders are to come again. What is being stored may be stored
+  /// all the same, which does no harm.
+  private func giveUp(upTo last: Int) {
+    let late = unanswered.keys.filter { $0 <= last }
+    guard !late.isEmpty else { return }
+    waiting.removeAll { $0.number <= last }
+    report(.failure(NoAnswer()))
+    for number in late { answer(number, .failure(NoAnswer())) }
   }
 
   /// Stores items, and tries once more on a new connection when the one there was is lost: storing again what was stored

@@ -141,8 +141,11 @@ final class HTTPListener: Sendable {
   /// What the service says, unless there is no room.
   func admission(of head: HTTPHead) -> Admission {
     let admission = service.admission(of: head)
-    guard case .read = admission, head.hasBody else { return admission }
-    let isFull = state.withLock { $0.heldBodies + (head.declaredLength ?? 0) > limits.heldBodies }
+    // What is longer than is read is not held, and gets its own answer.
+    guard case .read(let limit) = admission, head.hasBody, let length = Optional(head.declaredLength ?? 0),
+      length <= limit
+    else { return admission }
+    let isFull = state.withLock { $0.heldBodies + length > limits.heldBodies }
     return isFull ? .refuse(.tryAgain("too many requests are in hand", after: 1)) : admission
   }
 

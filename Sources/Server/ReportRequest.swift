@@ -19,6 +19,8 @@ struct ReportRequest: Sendable {
       guard seen.insert(name).inserted else { throw Problem(description: "\(name) is given twice") }
       // A form sends what was left empty too.
       if value.isEmpty { continue }
+      // No text of the database holds one.
+      guard !value.utf8.contains(0) else { throw Problem(description: "\(name) holds a NUL character") }
       switch name {
       case "from": query.from = try Self.day(name, value)
       case "to": query.to = try Self.day(name, value)

@@ -223,7 +223,10 @@ final class LocalServer: Sendable {
     echo started || true
     exec >&2
     flock -x 9
-    kill -INT "$server"
+    # What is not yet the server ignores INT, as all that a shell starts beside itself, and ends by TERM; the server takes
+    # TERM for an order to end when nobody uses it, and INT for one to end now.
+    kill -TERM "$server" || true
+    kill -INT "$server" || true
     wait "$server" || true
     # Not what stands in the file now: after a crash another server may have been started beside this keeper.
     if [ "$sockets" != "$folder" ]; then

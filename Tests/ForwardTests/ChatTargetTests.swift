@@ -217,6 +217,8 @@ struct ChatTargetTests {
       (401, error(401, "Unauthorized"), .paused), (403, error(403, "Forbidden: bot was blocked by the user"), .paused),
       (404, error(404, "Not Found"), .paused),
       (429, error(429, "Too Many Requests", #","parameters":{"retry_after":34}"#), .throttled(34)),
+      (429, error(429, "Too Many Requests", #","parameters":{"retry_after":7.5}"#), .throttled(8)),
+      (429, error(429, "Too Many Requests", #","parameters":{"retry_after":1e300}"#), .throttled(nil)),
       (429, "", .throttled(nil)), (502, "<html>Bad Gateway</html>", .retry),
     ]
     for (status, body, meaning) in rows {

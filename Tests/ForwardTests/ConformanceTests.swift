@@ -109,7 +109,8 @@ struct ConformanceTests {
   @Test("a wait that 429 asks for is kept, up to an hour", arguments: TargetConfiguration.types)
   func throttled(type: String) async throws {
     for (header, wait) in [
-      ("17", 17), ("0", 1), ("999999", 3600), ("Sun, 01 Mar 2026 12:02:00 GMT", 120),
+      ("17", 17), ("0", 1), ("999999", 3600), ("99999999999999", 3600), ("9223372036854775807", 3600),
+      ("9223372036854775808", 5), ("Fri, 31 Dec 9999 23:59:59 GMT", 3600), ("Sun, 01 Mar 2026 12:02:00 GMT", 120),
       ("Sunday, 01-Mar-26 12:02:00 GMT", 120), ("soon", 5), ("-3", 5),
     ] {
       let outcome = try await outcome(type, .status(429, headers: ["Retry-After": header]))

@@ -42,7 +42,7 @@ struct ConfigurationTests {
             app_store: { environments: ["Production", "Sandbox"], roots: ["extra-root.pem"] },
             revenuecat: { authorization: "${TOKEN}", signing_secret: "s" },
             adapty: { authorization: "a" }, apphud: { token: "t" }, app_client: { key: "k" },
-            tenure: { secret: "whsec_x" }, app_store_receipt: {},
+            tenure: { secret: "${SECRET}" }, app_store_receipt: {},
           },
         }],
         targets: [
@@ -119,7 +119,8 @@ struct ConfigurationTests {
         kafka: {},
         apps: [
           { key: "a b", commission: 15, app_apple_id: "x", subscriber_url: "https://x.example",
-            sources: { app_store: { environments: ["production"], roots: ["nothing.pem"] }, revenucat: {} } },
+            sources: { app_store: { environments: ["production"], roots: ["nothing.pem"] }, revenucat: {},
+              tenure: { secret: "s3cr3t" } } },
           { bundle_id: "b" }, { key: "c", bundle_id: "b" }, "d",
         ],
         targets: [
@@ -136,6 +137,7 @@ struct ConfigurationTests {
       "server.ingest", "server.max_body", "server.token", "ingest.keep_raw", "kafka.brokers", "apps[0].key",
       "apps[0].commission", "apps[0].app_apple_id", "apps[0].subscriber_url",
       "apps[0].sources.app_store.environments[0]", "apps[0].sources.app_store.roots[0]", "apps[0].sources.revenucat",
+      "apps[0].sources.tenure.secret",
       "apps[1].key", "apps[2].bundle_id", "apps[3]", "targets[0].type", "targets[1].name", "targets[1].url",
       "targets[1].secret", "targets[2].name", "targets[2].token", "targets[2].chat_id", "targets[2].digest.at",
       "targets[3].api_key", "targets[3].region", "targets[3].events[0]", "targets[3].apps[0]", "targets[3].digest",

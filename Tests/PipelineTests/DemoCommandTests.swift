@@ -112,6 +112,14 @@ struct DemoCommandTests {
     #expect(await program.ended().code == 0)
   }
 
+  @Test("a year in which next to nothing happens is a year too", arguments: ["3", "5"])
+  func oneCustomer(seed: String) async throws {
+    let (code, result) = try await run(try await TestDatabase.empty(), "--subscribers", "1", "--seed", seed)
+    #expect(code == 0)
+    #expect(result.subscribers == 1)
+    #expect(result.differences.isEmpty)
+  }
+
   @Test("numbers of customers and seeds that are none are wrong usage", arguments: ["0", "-1", "many", "1.5"])
   func usage(number: String) async throws {
     let outcome = try await TestProgram.run(["demo", "--subscribers=\(number)"])

@@ -174,6 +174,22 @@ struct LocalServerTests {
     #expect(try !isServerRunning)
   }
 
+  @Test("a command killed while it starts the server leaves none behind, whenever that is", arguments: 0..<12)
+  func killedAtStart(_ step: Int) async throws {
+    try await copyMigratedHome()
+    try? FileManager.default.removeItem(atPath: "\(server)/socket")
+    let program = try TestProgram(["apps"], environment: environment)
+    // From the moment at which the keeper has written down the server's socket, which is just before it starts it.
+    try await waiting(for: "the server to be started") { FileManager.default.fileExists(atPath: "\(server)/socket") }
+    try await Task.sleep(for: .milliseconds(step * 2))
+    program.send(SIGKILL)
+    _ = await program.ended()
+    try await serverHasEnded()
+    let next = try await TestProgram.run(["apps"], environment: environment)
+    #expect(next.code == 0, "\(next.errors)")
+    #expect(try !isServerRunning)
+  }
+
   @Test("a killed server recovers at the next start, also beside a command that is still there")
   func killedServer() async throws {
     try await copyMigratedHome()

@@ -142,9 +142,14 @@ import Testing
 
     let lines = try blocks("cron", below: "Your own app").flatMap { $0.split(separator: "\n") }
     #expect(lines.count == 1)
+    // As cron runs it: with next to nothing in the environment.
+    let secrets = environment.filter { $0.key != "PATH" }.map { "export \($0.key)='\($0.value)'\n" }.joined()
+    try folder.write(secrets, to: "secrets")
     for line in lines {
-      let fields = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)
-      _ = try await shell(String(fields[5]).replacing("/etc/tenure", with: folder.path), directory: "/")
+      let command = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)[5]
+        .replacing("/etc/tenure", with: folder.path).replacing("/usr/local/bin/tenure", with: TestProgram.path)
+      let outcome = try await TestProgram.run(["-c", command], directory: "/", file: "/bin/sh")
+      #expect(outcome.code == 0, "\(outcome.errors)")
     }
     for unit in ["tenure-serve.service", "tenure-run.service"] {
       let text = try String(contentsOf: Self.root.appending(path: "examples/systemd/\(unit)"), encoding: .utf8)

@@ -110,14 +110,40 @@ struct ServerTests {
     return BatchItem(.event(event, payload: payload), place: "http")
   }
 
-  private func groupCommit(_ report: @escaping @Sendable (Result<Int, any Error>) -> Void) -> GroupCommit {
+  private func groupCommit(
+    patience: Duration = .seconds(10), _ report: @escaping @Sendable (Result<Int, any Error>) -> Void
+  ) -> GroupCommit {
     let database = database
     return GroupCommit(
+      patience: patience,
       open: {
         Ingester(
           try await database.connect(), source: .tenure, apps: [],
           now: { Instant(microseconds: 1_772_400_000_000_000) })
       }, report: report)
+  }
+
+  @Test("while the database does not answer, senders are told to come again, and served when it does")
+  func noAnswer() async throws {
+    let failures = Mutex(0)
+    let commit = groupCommit(patience: .milliseconds(50)) { result in
+      if case .failure(is GroupCommit.NoAnswer) = result { failures.withLock { $0 += 1 } }
+    }
+    try await waiting(for: "a first transaction") { (try? await commit.store([event("e0")])) != nil }
+    let holder = try await database.connect()
+    try await holder.execute("begin; lock table ingest.event in share row exclusive mode")
+    // The first is being stored, the second waits for it.
+    let first = Task { try await commit.store([event("e1")]) }
+    try await waiting(for: "the first to be taken in hand") { await commit.waitingCount == 0 }
+    await #expect(throws: GroupCommit.NoAnswer.self) { try await commit.store([event("e2")]) }
+    await #expect(throws: GroupCommit.NoAnswer.self) { try await first.value }
+    #expect(failures.withLock { $0 } > 0)
+    try await holder.execute("commit")
+    // Sent again: what was in hand was stored all the same.
+    try await waiting(for: "the database to answer") {
+      (try? await commit.store([event("e1"), event("e2")])) == [.duplicate, .stored(isUnrecognised: false)]
+    }
+    await holder.close()
   }
 
   @Test("what comes while a transaction is being committed is stored together in the next one")

@@ -44,7 +44,9 @@ with stored as (
     returning
         subscription_key,
         transaction_id,
-        coalesce(purchased_at, signed_at) as at
+        coalesce(purchased_at, signed_at) as at,
+        -- A version that does not say when was bought what it speaks of may speak of what was bought long ago.
+        coalesce(purchased_at, '-infinity') as due_at
 ),
 
 noted as (
@@ -53,7 +55,7 @@ noted as (
         subscription_key,
         transaction_id,
         at,
-        at
+        due_at
     from stored
     returning subscription_key
 )

@@ -10,6 +10,9 @@ CURLcode curl_shim_set_text(CURL *handle, CURLoption option, const char *value);
 CURLcode curl_shim_set_pointer(CURL *handle, CURLoption option, const void *value);
 CURLcode curl_shim_set_receive(CURL *handle, CURLoption option, curl_shim_receive value);
 CURLcode curl_shim_set_open_socket(CURL *handle, curl_opensocket_callback value);
+// Whatever an address says, nothing but HTTP and HTTPS is spoken: by the name of the option that the library has, which
+// changed in version 7.85.
+CURLcode curl_shim_allow_http_only(CURL *handle);
 CURLcode curl_shim_get_long(CURL *handle, CURLINFO info, long *value);
 CURLcode curl_shim_get_pointer(CURL *handle, CURLINFO info, void **value);
 

@@ -1,4 +1,5 @@
 import Forward
+import Glibc
 import Measure
 import Postgres
 import Vocabulary
@@ -8,7 +9,9 @@ struct RunCommand: Command {
   static let syntax = CommandSyntax(
     "run", summary: "the scheduled job: measures, then forwards",
     options: [
-      OptionSyntax("every", value: "TIME", help: "again and again at this distance, such as 15m (default: once)")
+      OptionSyntax("every", value: "TIME", help: "again and again at this distance, such as 15m (default: once)"),
+      OptionSyntax(
+        "touch", value: "FILE", help: "touch this file each time the job is done, for who watches it by the file's age"),
     ],
     notes: """
       Only one runs on a database at a time: a second one exits at once and says so. With --every a failure is logged and
@@ -19,7 +22,12 @@ struct RunCommand: Command {
 
   private let every: Int64?
 
-  init(_ arguments: Arguments) throws(UsageError) { every = try arguments.duration("every") }
+  private let touched: String?
+
+  init(_ arguments: Arguments) throws(UsageError) {
+    every = try arguments.duration("every")
+    touched = arguments.value("touch")
+  }
 
   private struct Result: Encodable {
     let runId: Int64
@@ -60,6 +68,14 @@ struct RunCommand: Command {
     }
   }
 
+  private func touch(_ path: String) throws {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o644)
+    guard descriptor >= 0, futimens(descriptor, nil) == 0 else {
+      throw Failure("touching \(path): \(String(cString: strerror(errno)))")
+    }
+    close(descriptor)
+  }
+
   private func once(
     _ context: Context, _ database: Database, _ targets: [any Forward.Target], _ settings: Forwarder.Settings
   ) async throws {
@@ -68,6 +84,7 @@ struct RunCommand: Command {
       connectionString: database.connectionString, targets: targets, settings: settings,
       report: { [log = context.log] in ForwardCommand.tell($0, log) }
     ).runOnce()
+    if let touched { try touch(touched) }
     if context.isJSON {
       try context.output.json(
         Result(

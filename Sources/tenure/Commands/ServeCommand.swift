@@ -48,7 +48,7 @@ struct ServeCommand: Command {
 
   func run(_ context: Context) async throws -> ExitCode {
     let configuration = try context.configuration()
-    let endpoints = try configuration.ingestEndpoints(file: context.configurationName)
+    let endpoints = try configuration.ingestEndpoints()
     return try await context.withDatabase { database in
       let log = context.log
       let given = configuration.server.token

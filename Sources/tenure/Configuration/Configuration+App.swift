@@ -1,4 +1,5 @@
 import Foundation
+import Signatures
 import Vocabulary
 
 extension Configuration {
@@ -100,7 +101,12 @@ extension Configuration.App.SourceSettings {
       secret = reader.text("signing_secret")
     case .adapty: authorization = reader.text("authorization")
     case .apphud: token = reader.text("token")
-    case .tenure: secret = reader.text("secret")
+    case .tenure:
+      secret = reader.text("secret")
+      if let secret, StandardWebhookSecret(secret) == nil {
+        reader.problem(
+          "secret", "must be \"whsec_\" and base64 text, such as \"whsec_\" and the output of: openssl rand -base64 32")
+      }
     }
     reader.finish()
   }

@@ -289,4 +289,21 @@ struct AccessTests {
       program.lines("active_subscriptions", "day is_complete"),
       is: ["2022-01-01 true", "2022-01-02 true", "2022-01-03 false"])
   }
+
+  @Test("what is said after as-of of what was before it counts, also in a version that does not say when it was bought")
+  func saidLater() async throws {
+    let extended = Life("a").buys("2025-01-01", until: "2025-02-01")
+    let refunded = Life("b").buys("2025-01-01", until: "2025-02-01")
+    let columns = "original_transaction_id ends_at status"
+    let program = try await Installation([extended, refunded], asOf: "2025-01-10")
+    try await program.ingest([
+      extended.corrects("2025-01-20", ["expires_at": Life.moment("2025-02-04")]),
+      refunded.isRefunded("2025-01-05", said: "2025-01-20"),
+    ])
+    try await program.measure(asOf: "2025-01-10")
+    let expected = ["a 2025-02-04T00:00:00.000Z active", "b 2025-01-05T00:00:00.000Z revoked"]
+    try await expect(program.lines("subscriptions", columns).sorted(), is: expected)
+    try await program.measure(asOf: "2025-01-10", ["--rebuild"])
+    try await expect(program.lines("subscriptions", columns).sorted(), is: expected)
+  }
 }
