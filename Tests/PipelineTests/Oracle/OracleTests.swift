@@ -130,7 +130,10 @@ struct OracleTests {
   @Test("the lives are varied: every movement, every kind of charge and every end of a trial occurs")
   func varied() {
     let oracle = Oracle((1...600).map(LifeGenerator.life).flatMap(\.events), Oracle.Settings(asOf: LifeGenerator.asOf))
-    for name in ["movements", "mrr_movement", "trials", "active_subscriptions", "churn"] {
+    for name in [
+      "movements", "mrr_movement", "trials", "active_subscriptions", "churn", "refunds", "renewal_rate",
+      "billing_recovery", "retention", "customers",
+    ] {
       let report = oracle.report(name)
       for (index, column) in report.columns.enumerated() {
         #expect(report.rows.values.contains { !$0[index].isNothing }, "\(name).\(column)")
