@@ -240,7 +240,7 @@ struct OracleExampleTests {
       trial("d", subscriber: "d").says("2025-01-02", autoRenew: false),
       Life("d2", subscriber: "d").buys("2025-01-31 23:00", price: 5, with: ["type": "consumable"]),
     ]
-    let rows = try lines("customers", Self.customers, lives, asOf: "2025-02-02")
+    let rows = try lines("customers", Self.customers, lives, asOf: "2025-02-01 12:00")
     #expect(rows.count == 32)
     #expect(rows[0] == "2025-01-01 4 1 1 0.75 0.75 0.5 0.75 1 true")
     #expect(rows[1] == "2025-01-02 0 0 1 null null null null null false")
