@@ -130,7 +130,10 @@ struct OracleTests {
   @Test("the lives are varied: every movement, every kind of charge and every end of a trial occurs")
   func varied() {
     let oracle = Oracle((1...600).map(LifeGenerator.life).flatMap(\.events), Oracle.Settings(asOf: LifeGenerator.asOf))
-    for name in ["movements", "mrr_movement", "trials", "active_subscriptions", "churn"] {
+    for name in [
+      "movements", "mrr_movement", "trials", "active_subscriptions", "churn", "refunds", "renewal_rate",
+      "billing_recovery", "retention", "customers",
+    ] {
       let report = oracle.report(name)
       for (index, column) in report.columns.enumerated() {
         #expect(report.rows.values.contains { !$0[index].isNothing }, "\(name).\(column)")
@@ -178,6 +181,42 @@ struct OracleTests {
       }
       if sum != 0 { Issue.record("\(key): \(figures)") }
     }
+  }
+
+  @Test("the oracle's reports agree with each other where they tell the same")
+  func agreement() {
+    let oracle = Oracle(Self.lives.flatMap(\.events), Oracle.Settings(asOf: LifeGenerator.asOf, timeZone: Self.zone))
+    /// The sums of some columns over the rows that agree in the columns of a key; nulls are nothing.
+    func sums(_ report: String, by key: [String], _ isCounted: (String) -> Bool) -> [[String]: Decimal] {
+      let found = oracle.report(report)
+      let places = key.map { found.key.firstIndex(of: $0)! }
+      var sums: [[String]: Decimal] = [:]
+      for (row, figures) in found.rows {
+        for (column, figure) in zip(found.columns, figures) where isCounted(column) {
+          sums[places.map { row[$0] }, default: 0] += Decimal(string: figure.description) ?? 0
+        }
+      }
+      return sums.filter { $0.value != 0 }
+    }
+    let place = ["app", "store", "product_id", "country"]
+    // What was due is in one column. What was lost is a churn of its day or, after grace, of a later one.
+    let outcomes = ["renewed", "recovered_in_grace", "recovered_in_retry", "changed_product", "lost", "open"]
+    let due = sums("renewal_rate", by: place + ["day"]) { $0 == "due" }
+    #expect(due == sums("renewal_rate", by: place + ["day"], outcomes.contains))
+    let lost = sums("renewal_rate", by: place) { $0 == "lost" }
+    #expect(lost == sums("movements", by: place) { $0.hasPrefix("churned_") && $0 != "churned_refunded" })
+    // Every refund is in revenue, and taken back or counted on the day of its purchase too.
+    let money = place + ["currency"]
+    let amount = sums("refunds", by: money + ["day"]) { $0 == "amount" }
+    #expect(amount == sums("revenue", by: money + ["day"]) { $0 == "refunds" })
+    let counts = sums("refunds", by: money) { $0 == "refunded_charges" }
+    #expect(counts == sums("refunds", by: money) { $0 == "refunded_charges_by_purchase_day" })
+    // Whoever paid first on some day has paid by the last; of the cohorts of months and of weeks there are as many.
+    let payers = sums("customers", by: ["app"]) { $0 == "new_paying" }
+    let days = sums("customers", by: ["app", "day"]) { $0 == "paying_total" }
+    for (app, count) in payers { #expect(count == days.filter { $0.key[0] == app[0] }.values.max()) }
+    let retained = sums("retention", by: ["app", "store", "product_id", "period", "cohort_by"]) { $0 == "retained" }
+    for (key, count) in retained where key[4] == "month" { #expect(retained[key.dropLast() + ["week"]] == count) }
   }
 
   @Test("in the order in which the facts came, in UTC and in a zone with summer time")

@@ -124,13 +124,7 @@ public struct LifeGenerator {
   }
 
   private static func end(_ start: Instant, _ period: String) -> Instant {
-    let count = Int(period.dropFirst().dropLast()) ?? 1
-    switch period.last {
-    case "Y": return OracleCalendar.adding(months: 12 * count, to: start)
-    case "M": return OracleCalendar.adding(months: count, to: start)
-    case "W": return start.adding(seconds: Int64(count) * 7 * day)
-    default: return start.adding(seconds: Int64(count) * day)
-    }
+    OracleCalendar.adding(1, of: period, to: start)
   }
 
   // MARK: - Telling

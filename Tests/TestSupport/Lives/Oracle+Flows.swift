@@ -75,7 +75,7 @@ extension Oracle {
           func count(_ column: String) -> Int { counts[column, default: 0] }
           let start = count("active_at_start")
           let gross = Self.reasons.map(count).reduce(0, +)
-          func rate(_ number: Int) -> Figure { start == 0 ? .null : .share(Decimal(number) / Decimal(start)) }
+          func rate(_ number: Int) -> Figure { .share(number, of: start) }
           report.add(
             row + [kind, period.startsOn],
             [.count(start), .count(count("churned")), .count(count("churned_same_period"))]
@@ -88,7 +88,7 @@ extension Oracle {
   }
 
   /// The sum of amounts some of which may be unknown.
-  private struct Sum {
+  struct Sum {
     var known: Int64 = 0
     var hasKnown = false
     var hasUnknown = false
@@ -101,6 +101,9 @@ extension Oracle {
         hasUnknown = true
       }
     }
+
+    /// Whether there is something in it, all of it unknown.
+    var isUnknown: Bool { hasUnknown && !hasKnown }
 
     func figure(orNull: Bool) -> Figure { orNull ? .null : .amount(Micros(known)) }
   }

@@ -57,8 +57,7 @@ extension Oracle {
         guard stay.standing == .active else { return }
         let chain = line.periods[stay.period].chain
         let key = Key(app: chain.app, day: day)
-        let chainItself = "\(chain.store)\u{1F}\(chain.originalTransactionID)"
-        subscribers[key, default: []].insert(chain.subscriber(before: moment) ?? chainItself)
+        subscribers[key, default: []].insert(chain.customer(before: moment))
         chains[key, default: 0] += 1
       }
     }
@@ -79,9 +78,7 @@ extension Oracle {
     for line in lines {
       for trial in line.trials {
         let first = line.periods[trial.period]
-        let dimensions = Dimensions(first)
-        let day = calendar.days[calendar.day(of: first.start)].date
-        let key = dimensions.app3 + [day, dimensions.product, dimensions.country]
+        let key = key(calendar.day(of: first.start), of: first)
         var counts = sums[key] ?? [0, 0, 0, 0, 0, 0]
         counts[0] += 1
         counts[1 + states.firstIndex(of: trial.state)!] += 1
@@ -92,7 +89,7 @@ extension Oracle {
       report.add(
         key,
         counts.map(Figure.count) + [
-          .share(Decimal(counts[1]) / Decimal(counts[0])), .flag(counts[3] + counts[4] + counts[5] == 0),
+          .share(counts[1], of: counts[0]), .flag(counts[3] + counts[4] + counts[5] == 0),
         ])
     }
     return report
@@ -124,8 +121,8 @@ extension Oracle {
     return report
   }
 
-  /// What a row of the reports of recurring revenue is about.
-  private struct MoneyKey: Hashable {
+  /// What a row of the daily reports of money is about.
+  struct MoneyKey: Hashable {
     var day: Int
     var app: [String?]
     var product: String?
@@ -142,7 +139,7 @@ extension Oracle {
     }
   }
 
-  private func columns(_ key: MoneyKey) -> [String?] {
+  func columns(_ key: MoneyKey) -> [String?] {
     key.app + [calendar.days[key.day].date, key.product, key.country, key.currency]
   }
 

@@ -111,6 +111,12 @@ public struct Oracle {
   /// Whether a reporting day is over.
   func isComplete(_ day: Int) -> Bool { calendar.days[day + 1].starts <= asOf }
 
+  /// The key of a row of a daily report of products and countries.
+  func key(_ day: Int, of purchase: OraclePurchase) -> [String?] {
+    let dimensions = Dimensions(purchase)
+    return dimensions.app3 + [calendar.days[day].date, dimensions.product, dimensions.country]
+  }
+
   /// The daily reports' key of a row.
   func key(_ day: Int, _ dimensions: Dimensions) -> [String?] {
     dimensions.app3 + [
@@ -130,6 +136,11 @@ public struct Oracle {
     case "mrr": mrr()
     case "mrr_movement": mrrMovement()
     case "trials": trials()
+    case "refunds": refunds()
+    case "renewal_rate": renewalRate()
+    case "billing_recovery": billingRecovery()
+    case "retention": retention()
+    case "customers": customers()
     case "subscriptions": subscriptions()
     case "winback_eligibility": winBackEligibility()
     default: preconditionFailure("the oracle knows no report \(name)")

@@ -44,29 +44,34 @@ struct OracleCalendar {
   /// How many days there are to report on.
   var count: Int { days.count - 1 }
 
+  /// The first date of the period of a kind that holds a reporting day.
+  func start(_ kind: String, of day: Int) -> String {
+    let day = days[day]
+    func number(_ year: Int, _ month: Int) -> Int {
+      let text = "\(year)-\(month < 10 ? "0" : "")\(month)-01T00:00:00Z"
+      return Int(Instant(text)!.microseconds / 86_400_000_000)
+    }
+    let start =
+      switch kind {
+      case "day": day.number
+      // 1970-01-01 was a Thursday.
+      case "week": day.number - (day.number + 3) % 7
+      case "month": number(day.year, day.month)
+      case "quarter": number(day.year, (day.month - 1) / 3 * 3 + 1)
+      default: number(day.year, 1)
+      }
+    return String("\(Instant(microseconds: Int64(start) * 86_400_000_000))".prefix(10))
+  }
+
   /// The periods of a kind that hold a reporting day: the first day's date, and the places of its days.
   func periods(_ kind: String) -> [(startsOn: String, days: Range<Int>, endsAfter: Bool)] {
-    func start(_ day: Day) -> Int {
-      func number(_ year: Int, _ month: Int) -> Int {
-        let text = "\(year)-\(month < 10 ? "0" : "")\(month)-01T00:00:00Z"
-        return Int(Instant(text)!.microseconds / 86_400_000_000)
-      }
-      switch kind {
-      case "day": return day.number
-      // 1970-01-01 was a Thursday.
-      case "week": return day.number - (day.number + 3) % 7
-      case "month": return number(day.year, day.month)
-      case "quarter": return number(day.year, (day.month - 1) / 3 * 3 + 1)
-      default: return number(day.year, 1)
-      }
-    }
+    let starts = days.indices.map { start(kind, of: $0) }
     var periods: [(startsOn: String, days: Range<Int>, endsAfter: Bool)] = []
     var from = 0
-    for index in 1...count where index == count || start(days[index]) != start(days[from]) {
-      let startsOn = Instant(microseconds: Int64(start(days[from])) * 86_400_000_000)
+    for index in 1...count where index == count || starts[index] != starts[from] {
       // Whether the period goes on after the last day.
-      let goesOn = index == count && start(days[index]) == start(days[from])
-      periods.append((String("\(startsOn)".prefix(10)), from..<index, goesOn))
+      let goesOn = index == count && starts[index] == starts[from]
+      periods.append((starts[from], from..<index, goesOn))
       from = index
     }
     return periods
@@ -81,6 +86,17 @@ struct OracleCalendar {
   /// So many calendar months later in UTC, month ends clamped.
   static func adding(months: Int, to moment: Instant) -> Instant {
     Instant(utc.date(byAdding: .month, value: months, to: moment.date)!)
+  }
+
+  /// So many lengths such as `P1M` later, in UTC, month ends clamped.
+  static func adding(_ number: Int, of length: String, to moment: Instant) -> Instant {
+    let count = number * (Int(length.dropFirst().dropLast()) ?? 1)
+    switch length.last {
+    case "Y": return adding(months: 12 * count, to: moment)
+    case "M": return adding(months: count, to: moment)
+    case "W": return moment.adding(seconds: Int64(count) * 7 * 86_400)
+    default: return moment.adding(seconds: Int64(count) * 86_400)
+    }
   }
 
   /// The whole calendar months from one moment to another.

@@ -49,6 +49,42 @@ struct OracleLine {
     var state = "running"
   }
 
+  /// What became of a period.
+  struct Fate {
+    enum Outcome: String {
+      /// It has not come to its expiry.
+      case running
+      /// Another purchase came before its expiry.
+      case replaced
+      case paused
+      case refunded
+      // It reached its expiry. Named as the reports' columns.
+      case renewed
+      case recoveredInGrace = "recovered_in_grace"
+      case recoveredInRetry = "recovered_in_retry"
+      case changedProduct = "changed_product"
+      case lost
+      /// In grace, in retry, or waited for.
+      case open
+    }
+    var outcome: Outcome
+    var isTrial: Bool
+    /// Whether the charge at its expiry failed: by the store's word, by a grace period, or by a renewal after a gap.
+    var hasFailed: Bool
+    /// Whether the store gave a grace period after the expiry.
+    var hasGrace: Bool
+    /// Whether access was lost and retry was open after it, whatever came of it.
+    var hasRetry: Bool
+
+    /// Whether the period reached its expiry, neither replaced, refunded nor paused: the next charge was due then.
+    var isDue: Bool {
+      switch outcome {
+      case .running, .replaced, .paused, .refunded: false
+      default: true
+      }
+    }
+  }
+
   /// How a period's access came to its end.
   private enum Ending {
     /// It runs still, or the next period follows without loss of access.
@@ -72,6 +108,8 @@ struct OracleLine {
   private(set) var ends: [Instant] = []
   /// Where each period itself ends, without grace.
   private(set) var periodEnds: [Instant] = []
+  /// What became of each period.
+  private(set) var fates: [Fate] = []
   /// The times of paid access that count as paid service, one for each unbroken stretch.
   private(set) var paidStretches: [(from: Instant, to: Instant, period: Int)] = []
   /// Whether the last period's access was ended by a revocation.
@@ -87,7 +125,7 @@ struct OracleLine {
     self.direction = direction
     self.chains = chains
     periods = chains.flatMap(\.periods)
-    for purchase in chains.flatMap(\.purchases) where purchase.isOneTime {
+    for purchase in purchases where purchase.isOneTime {
       charges.append(Charge(purchase: purchase, kind: "one_time"))
     }
     walk()
@@ -101,6 +139,23 @@ struct OracleLine {
 
   /// Whether access is shared by a family member.
   var isShared: Bool { periods.contains(where: \.isShared) }
+
+  /// Everything bought in its chains, one-time purchases too.
+  var purchases: [OraclePurchase] { chains.flatMap(\.purchases) }
+
+  /// The places of the paid periods from the first on, for as long as access was never lost other than to a recovered
+  /// retry; and of the last period of that time, which may be a free one. `nil` where nothing was ever paid.
+  var firstService: (paid: [Int], last: Int)? {
+    guard let first = periods.firstIndex(where: { !$0.isFree }) else { return nil }
+    var service = (paid: [first], last: first)
+    for index in periods.indices where index > first {
+      let outcome = fates[index - 1].outcome
+      if outcome == .lost || outcome == .refunded { break }
+      service.last = index
+      if !periods[index].isFree { service.paid.append(index) }
+    }
+    return service
+  }
 
   private mutating func walk() {
     var before: (period: Int, isTrial: Bool, hasFailed: Bool, ending: Ending)?
@@ -176,6 +231,14 @@ struct OracleLine {
     let grace = about.compactMap(\.graceExpiresAt.value).last
     var hasFailed = about.contains { $0.inBillingRetry.value == true || $0.graceExpiresAt.value != nil }
     isRevoked = false
+    var outcome = Fate.Outcome.running
+    var hasRetry = false
+    defer {
+      let hasGrace = (grace ?? period.expiry) > period.expiry
+      fates.append(
+        Fate(outcome: outcome, isTrial: isTrial, hasFailed: hasFailed, hasGrace: hasGrace, hasRetry: hasRetry))
+    }
+    let renewed = next?.product == period.product ? Fate.Outcome.renewed : .changedProduct
 
     // The period itself: to its expiry, its pause or the purchase that replaces it.
     var end = period.expiry
@@ -199,6 +262,7 @@ struct OracleLine {
         ends.append(revocation.at)
         periodEnds.append(revocation.at)
         isRevoked = true
+        outcome = .refunded
         return (hasFailed, .refunded)
       }
       if !isTrial { move("refund_reversed", .incoming, index, at: reversed) }
@@ -208,8 +272,13 @@ struct OracleLine {
     paid(from, end, index, isTrial)
     ends.append(end)
     periodEnds.append(end)
-    if isReplaced { return (hasFailed, .none) }
+    if isReplaced {
+      // A charge dated back to the expiry was recovered in grace.
+      outcome = end < period.expiry ? .replaced : hasFailed ? .recoveredInGrace : renewed
+      return (hasFailed, .none)
+    }
     if isPaused {
+      outcome = .paused
       if !isTrial { move("paused", .outgoing, index, at: end) }
       let resumes = word?.resumesAt.value ?? .distantFuture
       stay(end, min(resumes, next?.start ?? .distantFuture), .paused, index)
@@ -217,6 +286,7 @@ struct OracleLine {
     }
 
     // The expiry: grace, or the wait for word.
+    if end < asOf { outcome = .open }
     var lost = end
     if let grace, grace > end {
       lost = min(grace, next?.start ?? grace)
@@ -224,6 +294,7 @@ struct OracleLine {
       ends[index] = grace
       if let next, next.start <= grace {
         ends[index] = next.start
+        outcome = .recoveredInGrace
         return (true, .none)
       }
     } else if word?.autoRenew.value != false, !hasFailed, word?.expirationReason.value == nil {
@@ -233,6 +304,7 @@ struct OracleLine {
           if next.start < waited {
             stay(end, next.start, standing, index)
             if !isTrial, !period.isFree, !period.isFullyRefunded { wait(next.start) }
+            outcome = renewed
             return (hasFailed, .none)
           }
           // A renewal after a gap without word shows that there was a failure.
@@ -256,8 +328,11 @@ struct OracleLine {
       let closes = min(told ?? sixtyDays, sixtyDays)
       let until = min(closes, next?.start ?? closes)
       if lost < until { stay(lost, until, .retry, index) }
+      hasRetry = lost < closes
       isRetried = if let next { next.start < closes } else { asOf <= closes }
     }
+    // What is free recovers no charge.
+    outcome = isRetried ? (next == nil ? .open : next?.isFree == true ? .lost : .recoveredInRetry) : .lost
     if !isTrial {
       let reason =
         word?.expirationReason.value.map(Self.column)

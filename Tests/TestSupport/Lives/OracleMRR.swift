@@ -6,8 +6,7 @@ extension OraclePurchase {
   func mrr(catalogue: [LifeGenerator.Product]) -> Micros? {
     if isFree { return Micros(0) }
     guard let price else { return nil }
-    let listed = catalogue.first { $0.app == chain.app && $0.id == product }?.listedPeriod
-    let length = (offer?.discount == .payUpFront ? offer?.period : nil) ?? period ?? listed ?? nearestUsualLength
+    let length = (offer?.discount == .payUpFront ? offer?.period : nil) ?? length(catalogue: catalogue)
     guard let unit = length.last, let count = Decimal(string: String(length.dropFirst().dropLast())) else { return nil }
     let amount = Decimal(price.amount.value)
     var exact: Decimal =
@@ -22,6 +21,12 @@ extension OraclePurchase {
     var rounded = Decimal()
     NSDecimalRound(&rounded, &exact, 0, .bankers)
     return Micros(Int64("\(rounded)") ?? 0)
+  }
+
+  /// The transaction's own length, else the catalogue's, else the nearest usual one to its duration.
+  func length(catalogue: [LifeGenerator.Product]) -> String {
+    let listed = catalogue.first { $0.app == chain.app && $0.id == product }?.listedPeriod
+    return period ?? listed ?? nearestUsualLength
   }
 
   private var nearestUsualLength: String {

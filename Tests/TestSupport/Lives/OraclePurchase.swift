@@ -9,6 +9,9 @@ struct OraclePurchase {
     var amount: Micros?
     /// When it was taken back.
     var reversedAt: Instant?
+
+    /// Whether it returns money: what Family Sharing ends and what a word says that nobody knows returns nothing.
+    var isRefund: Bool { type == nil || type == .full || type == .prorated }
   }
 
   let chain: OracleChain
@@ -87,6 +90,9 @@ struct OraclePurchase {
     }
   }
 
+  /// Whether a refund stands, of the whole price or of a part.
+  var isRefunded: Bool { revocations.contains { $0.reversedAt == nil && $0.isRefund } }
+
   /// Whether a refund that stands returned the whole price.
   var isFullyRefunded: Bool {
     revocations.contains { $0.reversedAt == nil && ($0.type == nil || $0.type == .full) }
@@ -133,6 +139,11 @@ final class OracleChain {
   /// app transaction's.
   func subscriber(before moment: Instant) -> String? {
     subscribers.last { $0.at < moment }?.id ?? subscribers.first?.id ?? appTransactionID
+  }
+
+  /// Who counts as the customer just before a moment: the id, without any the chain itself.
+  func customer(before moment: Instant) -> String {
+    subscriber(before: moment) ?? "\(store)\u{1F}\(originalTransactionID)"
   }
 
   /// The newest status signed since a moment and before another.

@@ -12,6 +12,11 @@ public enum Figure: Equatable, Sendable, CustomStringConvertible {
   case flag(Bool)
   case moment(Instant)
 
+  /// A part of a whole; null over 0.
+  static func share(_ part: Int, of whole: Int) -> Figure {
+    whole == 0 ? .null : .share(Decimal(part) / Decimal(whole))
+  }
+
   /// A text, or null.
   public static func word(_ text: String?) -> Figure { text.map(Figure.text) ?? .null }
 
