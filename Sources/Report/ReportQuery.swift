@@ -135,8 +135,8 @@ public struct ReportQuery: Sendable {
             as \(name)
           """
       case .ratio:
-        // What the comment names stands in the same row, and both are sums.
-        let parts = column.meaning.split(separator: " ").filter { $0 != "/" }.map { "sum(\"\($0)\")::numeric" }
+        // What the comment names stands in the same row, and all of it is summed.
+        let parts = column.meaning.replacing(/\w+/) { "sum(\"\($0.output)\")::numeric" }.components(separatedBy: " / ")
         return "trim_scale(round(\(parts.joined(separator: " / nullif(")), 0), 6)) as \(name)"
       case .every: return "bool_and(\(name)) as \(name)"
       case .opening:

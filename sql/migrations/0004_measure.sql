@@ -225,3 +225,190 @@ create table measure.daily_trial_change (run_id bigint not null, like measure.da
 alter table measure.daily_trial_change
 add primary key (run_id, app_id, environment, store, product_id, country, day);
 comment on table measure.daily_trial_change is 'What each run changed in measure.daily_trial';
+
+create table measure.daily_renewal (
+    app_id bigint not null,
+    environment text not null,
+    store text not null,
+    product_id text not null,
+    country text not null,
+    day date not null,
+    due bigint not null,
+    renewed bigint not null,
+    recovered_in_grace bigint not null,
+    recovered_in_retry bigint not null,
+    changed_product bigint not null,
+    lost bigint not null,
+    open bigint not null,
+    primary key (app_id, environment, store, product_id, country, day)
+);
+comment on table measure.daily_renewal is
+'What became of the renewals that were due on a reporting day, one row per day, product and country of the period that ended';
+
+create table measure.daily_renewal_change (run_id bigint not null, like measure.daily_renewal);
+alter table measure.daily_renewal_change
+add primary key (run_id, app_id, environment, store, product_id, country, day);
+comment on table measure.daily_renewal_change is 'What each run changed in measure.daily_renewal';
+
+create table measure.daily_failure (
+    app_id bigint not null,
+    environment text not null,
+    store text not null,
+    product_id text not null,
+    country text not null,
+    day date not null,
+    entered_grace bigint not null,
+    entered_retry bigint not null,
+    recovered_in_grace bigint not null,
+    recovered_in_retry bigint not null,
+    lost bigint not null,
+    open bigint not null,
+    primary key (app_id, environment, store, product_id, country, day)
+);
+comment on table measure.daily_failure is
+'What became of the charges that failed on a reporting day, one row per day, product and country of the period that ended';
+
+create table measure.daily_failure_change (run_id bigint not null, like measure.daily_failure);
+alter table measure.daily_failure_change
+add primary key (run_id, app_id, environment, store, product_id, country, day);
+comment on table measure.daily_failure_change is 'What each run changed in measure.daily_failure';
+
+-- Every table of totals is alike: its primary key says what a row is of, all other columns are numbers that add up, and what
+-- a run changes of table T is kept in T_change under the run's number.
+create function measure.total_columns(total text, is_key boolean) returns text[]
+language sql stable
+return (
+    select array_agg(quote_ident(attribute.attname) order by attribute.attnum)
+    from pg_catalog.pg_attribute as attribute
+    inner join pg_catalog.pg_index as key on attribute.attrelid = key.indrelid and key.indisprimary
+    where
+        attribute.attrelid = ('measure.' || quote_ident(total))::regclass
+        and attribute.attnum > 0
+        and not attribute.attisdropped
+        and (attribute.attnum = any(key.indkey)) = is_key
+);
+comment on function measure.total_columns(text, boolean) is
+'The columns of a table of totals, quoted: those of its key, or the numbers';
+
+create procedure measure.sum_contributions(total text, stored text)
+language plpgsql
+as $$
+declare
+    keys constant text := array_to_string(measure.total_columns(total, true), ', ');
+    numbers constant text[] := measure.total_columns(total, false);
+begin
+    execute format(
+        'create temp table %1$I on commit drop as
+        select %2$s, %3$s
+        from (select %2$s, %4$s from %5$I %6$s) as contribution
+        group by %2$s
+        having %7$s',
+        total || '_difference',
+        keys,
+        (select string_agg(format('sum(%1$s) as %1$s', number), ', ') from unnest(numbers) as number),
+        array_to_string(numbers, ', '),
+        total || '_contribution',
+        stored,
+        (select string_agg(format('sum(%s) <> 0', number), ' or ') from unnest(numbers) as number)
+    );
+end
+$$;
+comment on procedure measure.sum_contributions(text, text) is
+'Sums the rows of T_contribution by T''s key into T_difference, those in which something is left';
+
+create procedure measure.post(total text)
+language plpgsql
+as $$
+declare
+    keys constant text[] := measure.total_columns(total, true);
+    numbers constant text[] := measure.total_columns(total, false);
+    columns constant text := array_to_string(keys || numbers, ', ');
+    -- What is summed anew replaces what is stored.
+    stored constant text := format(
+        'union all select %s, %s from measure.%I where (select is_summed_anew from this_run)',
+        array_to_string(keys, ', '),
+        (select string_agg('-' || number, ', ') from unnest(numbers) as number),
+        total
+    );
+begin
+    call measure.sum_contributions(total, stored);
+    execute format(
+        'insert into measure.%1$I (run_id, %2$s) select this_run.run_id, %2$s from %3$I cross join this_run',
+        total || '_change', columns, total || '_difference'
+    );
+    execute format(
+        'insert into measure.%1$I as total (%2$s) select %2$s from %3$I order by %4$s
+        on conflict (%4$s) do update set %5$s',
+        total,
+        columns,
+        total || '_difference',
+        array_to_string(keys, ', '),
+        (select string_agg(format('%1$s = total.%1$s + excluded.%1$s', number), ', ') from unnest(numbers) as number)
+    );
+    -- A row in which nothing is left is none: another book, or a fact that was corrected, has moved it elsewhere.
+    execute format(
+        'delete from measure.%I as total using %I as changed where %s and %s',
+        total,
+        total || '_difference',
+        (select string_agg(format('total.%1$s = changed.%1$s', key), ' and ') from unnest(keys) as key),
+        (select string_agg(format('total.%s = 0', number), ' and ') from unnest(numbers) as number)
+    );
+end
+$$;
+comment on procedure measure.post(text) is
+'Adds the contributions of a run, T_contribution, to the totals T, and keeps what changed in T_change and T_difference';
+
+create procedure measure.post_closings(closings text)
+language plpgsql
+as $$
+declare
+    keys constant text[] := array_remove(measure.total_columns(closings, true), 'month');
+    numbers constant text[] := measure.total_columns(closings, false);
+    same_row constant text := (
+        select string_agg(format('difference.%1$s = closing.%1$s', key), ' and ') from unnest(keys) as key
+    );
+begin
+    call measure.sum_contributions(closings, '');
+    -- A month that had none begins with the closing of the month before it.
+    execute format(
+        'insert into measure.%1$I (%2$s, month, %3$s)
+        select %4$s, difference.month, %5$s
+        from %6$I as difference
+        left join lateral (
+            select closing.*
+            from measure.%1$I as closing
+            where %7$s and closing.month < difference.month
+            order by closing.month desc
+            limit 1
+        ) as before on true
+        on conflict do nothing',
+        closings,
+        array_to_string(keys, ', '),
+        array_to_string(numbers, ', '),
+        (select string_agg('difference.' || key, ', ') from unnest(keys) as key),
+        (select string_agg(format('coalesce(before.%s, 0)', number), ', ') from unnest(numbers) as number),
+        closings || '_difference',
+        same_row
+    );
+    -- What changed in a month changed in all that follow.
+    execute format(
+        'update measure.%1$I as closing
+        set %2$s
+        from (
+            select %3$s, closing.month, %4$s
+            from %5$I as difference
+            inner join measure.%1$I as closing on %6$s and difference.month <= closing.month
+            group by %3$s, closing.month
+        ) as difference
+        where %6$s and difference.month = closing.month',
+        closings,
+        (select string_agg(format('%1$s = closing.%1$s + difference.%1$s', number), ', ') from unnest(numbers) as number),
+        (select string_agg('closing.' || key, ', ') from unnest(keys) as key),
+        (select string_agg(format('sum(difference.%1$s) as %1$s', number), ', ') from unnest(numbers) as number),
+        closings || '_difference',
+        same_row
+    );
+end
+$$;
+comment on procedure measure.post_closings(text) is
+'Adds what a run changed in each month, T_contribution, to the closings T of that month and of all later ones';
