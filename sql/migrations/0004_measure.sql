@@ -313,7 +313,7 @@ begin
     );
 end
 $$;
-comment on procedure measure.sum_contributions(text, text) is
+comment on procedure measure.sum_contributions (text, text) is
 'Sums the rows of T_contribution by T''s key into T_difference, those in which something is left';
 
 create procedure measure.post(total text)
@@ -355,7 +355,7 @@ begin
     );
 end
 $$;
-comment on procedure measure.post(text) is
+comment on procedure measure.post (text) is
 'Adds the contributions of a run, T_contribution, to the totals T, and keeps what changed in T_change and T_difference';
 
 create procedure measure.post_closings(closings text)
@@ -410,5 +410,168 @@ begin
     );
 end
 $$;
-comment on procedure measure.post_closings(text) is
+comment on procedure measure.post_closings (text) is
 'Adds what a run changed in each month, T_contribution, to the closings T of that month and of all later ones';
+
+create function measure.read_by(report text)
+returns table (relation oid, schema_name text, name text, kind "char", depth integer)
+language sql stable
+begin atomic
+    with recursive reads as (
+        select
+            ('report.' || quote_ident(report))::regclass::oid as relation,
+            0 as depth
+        union
+        select
+            dependency.refobjid,
+            reads.depth + 1
+        from reads
+        inner join pg_catalog.pg_rewrite as rule on reads.relation = rule.ev_class
+        inner join pg_catalog.pg_depend as dependency
+            on
+                rule.oid = dependency.objid
+                and dependency.classid = 'pg_rewrite'::regclass
+                and dependency.refclassid = 'pg_class'::regclass
+                and reads.relation <> dependency.refobjid
+    )
+
+    select
+        reads.relation,
+        namespace.nspname::text,
+        class.relname::text,
+        class.relkind,
+        max(reads.depth)
+    from reads
+    inner join pg_catalog.pg_class as class on reads.relation = class.oid
+    inner join pg_catalog.pg_namespace as namespace on class.relnamespace = namespace.oid
+    group by reads.relation, namespace.nspname, class.relname, class.relkind;
+end;
+comment on function measure.read_by(text) is
+'The views and tables that a report is made of, itself included, and how many views deep each lies';
+
+-- How the books stood after an earlier run: the sums of what runs up to it changed.
+create procedure measure.restore(report text, known_run bigint)
+language plpgsql
+as $$
+declare
+    total record;
+    view record;
+    views constant jsonb := (
+        select jsonb_agg(jsonb_build_object('name', name, 'relation', relation) order by depth desc)
+        from measure.read_by(report)
+        where kind = 'v' and name <> 'latest'
+    );
+    definitions text[];
+    foreign_table constant text := (
+        select min(schema_name || '.' || name)
+        from measure.read_by(report)
+        where kind = 'r' and schema_name <> 'measure' and (schema_name, name) <> ('ingest', 'app')
+    );
+begin
+    if foreign_table is not null or views is null then
+        raise exception '% is not made of daily totals', report using errcode = 'feature_not_supported';
+    end if;
+    -- Names that the path finds are written without their schema, so that they can mean the restored ones below.
+    perform set_config('search_path', 'measure, report', true);
+    definitions := array(
+        select format('create temp view %I as %s', item ->> 'name', pg_get_viewdef((item ->> 'relation')::oid))
+        from jsonb_array_elements(views) with ordinality as items (item, nth)
+        order by nth
+    );
+    for total in
+        select
+            name,
+            array_to_string(measure.total_columns(name, true), ', ') as keys,
+            measure.total_columns(name, false) as numbers
+        from measure.read_by(report)
+        where kind = 'r' and to_regclass('measure.' || quote_ident(name || '_change')) is not null
+        union
+        -- What closings are the sums of.
+        select
+            source,
+            array_to_string(measure.total_columns(source, true), ', '),
+            measure.total_columns(source, false)
+        from measure.read_by(report)
+        inner join (values ('monthly_closing', 'daily_movement'), ('monthly_mrr', 'daily_mrr')) as sources (name, source)
+            using (name)
+    loop
+        execute format('create temp table %1$I (like measure.%1$I including all)', total.name);
+        execute format(
+            'insert into pg_temp.%1$I (%2$s, %3$s)
+            select %2$s, %4$s from measure.%5$I where run_id <= %6$s group by %2$s having %7$s',
+            total.name,
+            total.keys,
+            array_to_string(total.numbers, ', '),
+            (select string_agg(format('sum(%s)', number), ', ') from unnest(total.numbers) as number),
+            total.name || '_change',
+            known_run,
+            (select string_agg(format('sum(%s) <> 0', number), ' or ') from unnest(total.numbers) as number)
+        );
+        execute format('analyze pg_temp.%I', total.name);
+    end loop;
+    if to_regclass('pg_temp.daily_movement') is not null then
+        create temp table monthly_closing (like measure.monthly_closing including all);
+        insert into pg_temp.monthly_closing
+        select
+            app_id,
+            environment,
+            store,
+            product_id,
+            country,
+            offer,
+            date_trunc('month', day)::date,
+            sum(sum(active)) over months,
+            sum(sum(trial)) over months,
+            sum(sum(grace)) over months,
+            sum(sum(retry)) over months,
+            sum(sum(set_to_cancel)) over months,
+            sum(sum(paused)) over months,
+            sum(sum(family)) over months
+        from pg_temp.daily_movement
+        group by app_id, environment, store, product_id, country, offer, date_trunc('month', day)::date
+        window months as (
+            partition by app_id, environment, store, product_id, country, offer order by date_trunc('month', day)::date
+        );
+    end if;
+    if to_regclass('pg_temp.daily_mrr') is not null then
+        create temp table monthly_mrr (like measure.monthly_mrr including all);
+        insert into pg_temp.monthly_mrr
+        select
+            app_id,
+            environment,
+            store,
+            product_id,
+            country,
+            currency,
+            date_trunc('month', day)::date,
+            sum(
+                sum(
+                    new + reactivation + expansion + contraction + churn + suspension + recovery + moved_in + moved_out
+                )
+            ) over months,
+            sum(sum(unpriced)) over months
+        from pg_temp.daily_mrr
+        group by app_id, environment, store, product_id, country, currency, date_trunc('month', day)::date
+        window months as (
+            partition by app_id, environment, store, product_id, country, currency
+            order by date_trunc('month', day)::date
+        );
+    end if;
+    create temp table latest as
+    select
+        run.run_id,
+        run.as_of,
+        book.settings ->> 'timezone' as zone,
+        book.settings ->> 'mrr_factors' as mrr_factors,
+        ((run.as_of - interval '1 microsecond') at time zone (book.settings ->> 'timezone'))::date as day
+    from measure.run as run
+    inner join measure.book as book using (book_id)
+    where run.run_id = known_run;
+    perform set_config('search_path', 'pg_temp, measure, report', true);
+    for view in select definition from unnest(definitions) as definition loop
+        execute view.definition;
+    end loop;
+end
+$$;
+comment on procedure measure.restore (text, bigint) is
+'Makes, as temporary views of the session, a report and what it reads as they stood after a run';
