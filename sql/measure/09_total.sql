@@ -402,3 +402,21 @@ from (
 ) as moves;
 
 call measure.post('daily_subscriber');
+
+insert into measure.posted_day
+select
+    this_run.run_id,
+    chain.app_id,
+    chain.environment,
+    chain.store,
+    (posting.at at time zone this_run.zone)::date,
+    count(*)
+from posting
+inner join fact.chain as chain using (subscription_key)
+cross join this_run
+group by
+    this_run.run_id,
+    chain.app_id,
+    chain.environment,
+    chain.store,
+    (posting.at at time zone this_run.zone)::date;

@@ -273,6 +273,17 @@ alter table measure.daily_failure_change
 add primary key (run_id, app_id, environment, store, product_id, country, day);
 comment on table measure.daily_failure_change is 'What each run changed in measure.daily_failure';
 
+create table measure.posted_day (
+    run_id bigint not null,
+    app_id bigint not null,
+    environment text not null,
+    store text not null,
+    day date not null,
+    entries bigint not null,
+    primary key (run_id, app_id, environment, store, day)
+);
+comment on table measure.posted_day is 'How many entries each run posted that belong to each reporting day';
+
 -- Every table of totals is alike: its primary key says what a row is of, all other columns are numbers that add up, and what
 -- a run changes of table T is kept in T_change under the run's number.
 create function measure.total_columns(total text, is_key boolean) returns text[]
