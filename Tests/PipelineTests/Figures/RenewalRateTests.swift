@@ -25,7 +25,8 @@ struct RenewalRateTests {
       monthly("replaced").buys("2025-01-20", until: "2025-03-20", "yearly"),
       monthly("refunded").isRefunded("2025-01-20"),
       monthly("paused").says("2025-01-10", with: ["paused_at": "2025-01-25T00:00:00Z"]),
-      Life("trial").tries("2025-01-25", until: "2025-02-01").renews(until: "2025-03-01", with: ["price": 10]),
+      Life("trial").tries("2025-01-25", until: "2025-02-01")
+        .renews(until: "2025-03-01", without: ["offer"], with: ["price": 10]),
       Life("family").buys("2025-01-01", until: "2025-02-01", with: ["ownership": "family_shared"]),
     ]
     let program = try await Installation(lives, asOf: "2025-02-01")
@@ -43,7 +44,9 @@ struct RenewalRateTests {
       program.lines("renewal_rate", Self.renewal, ["--to", "2025-02-28"]),
       is: ["2025-02-01 8 2 1 1 1 3 0 0.625 0.5"])
     try await expect(
-      program.lines("renewal_rate", "day due renewal_rate renewal_rate_store", ["--by", "quarter", "--to", "2025-03-31"]),
+      program.lines(
+        "renewal_rate", "day due renewal_rate renewal_rate_store",
+        ["--by", "quarter", "--group-by", "app", "--to", "2025-03-31"]),
       is: ["2025-01-01 15 0.333333 0.266667"])
   }
 
