@@ -35,11 +35,13 @@ public struct ReportQuery: Sendable {
   public var app: String?
   /// The store's environment.
   public var environment: StoreEnvironment
+  /// The moment at which the figures are to have been known; `nil` for now.
+  public var asKnownAt: Instant?
 
   /// Creates a query for a whole report.
   public init(
     name: String, from: String? = nil, to: String? = nil, by: Span? = nil, groupBy: [String]? = nil,
-    app: String? = nil, environment: StoreEnvironment = .production
+    app: String? = nil, environment: StoreEnvironment = .production, asKnownAt: Instant? = nil
   ) {
     self.name = name
     self.from = from
@@ -48,6 +50,12 @@ public struct ReportQuery: Sendable {
     self.groupBy = groupBy
     self.app = app
     self.environment = environment
+    self.asKnownAt = asKnownAt
+  }
+
+  /// Where the report's view lies, and that of the run it shows.
+  private var schemas: (report: String, measure: String) {
+    asKnownAt == nil ? ("report", "measure") : ("pg_temp", "pg_temp")
   }
 
   /// The columns of the answer and the statement that gives it.
@@ -88,7 +96,7 @@ public struct ReportQuery: Sendable {
         shape.columns,
         """
         select \(shape.columns.map(\.quoted).joined(separator: ", "))
-        from report."\(shape.name)"\(filter)
+        from \(schemas.report)."\(shape.name)"\(filter)
         order by \(order)
         """,
         parameters
@@ -135,8 +143,8 @@ public struct ReportQuery: Sendable {
             as \(name)
           """
       case .ratio:
-        // What the comment names stands in the same row, and both are sums.
-        let parts = column.meaning.split(separator: " ").filter { $0 != "/" }.map { "sum(\"\($0)\")::numeric" }
+        // What the comment names stands in the same row, and all of it is summed.
+        let parts = column.meaning.replacing(/\w+/) { "sum(\"\($0.output)\")::numeric" }.components(separatedBy: " / ")
         return "trim_scale(round(\(parts.joined(separator: " / nullif(")), 0), 6)) as \(name)"
       case .every: return "bool_and(\(name)) as \(name)"
       case .opening:
@@ -164,9 +172,9 @@ public struct ReportQuery: Sendable {
           min(bucketed.day) over (partition by bucket) as first_day
         from (
           select *, \(bucket) as bucket
-          from report."\(shape.name)"\(filter)
+          from \(schemas.report)."\(shape.name)"\(filter)
         ) as bucketed
-        cross join (select as_of, zone from measure.latest) as latest
+        cross join (select as_of, zone from \(schemas.measure).latest) as latest
       ) as spanned
       group by \(keys.joined(separator: ", "))
       order by \(keys.joined(separator: ", "))

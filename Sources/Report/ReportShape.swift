@@ -20,7 +20,8 @@ public struct ReportShape: Sendable, Equatable {
     case count = "Count"
     /// A share: never summed.
     case rate = "Rate"
-    /// The share of one column in another, its comment says `Ratio: a / b`: made anew from their sums.
+    /// The share of columns in others, its comment says `Ratio: a / b` or `Ratio: (a + b) / (c + d)`: made anew from their
+    /// sums.
     case ratio = "Ratio"
     /// Is true where it is true of every part.
     case every = "Every"

@@ -68,7 +68,8 @@ public struct Reporter: Sendable {
 
   /// Writes a report.
   ///
-  /// Rows are read and written as they come: memory does not grow with the report.
+  /// Rows are read and written as they come: memory does not grow with the report. A report as it was known at a moment is made
+  /// of temporary tables, which stay until the connection is closed or asked for another.
   ///
   /// - Parameters:
   ///   - query: What is asked.
@@ -82,6 +83,7 @@ public struct Reporter: Sendable {
     guard let shape = shapes.first(where: { $0.name == query.name }) else {
       throw ReportError.unknownReport(query.name, known: shapes.map(\.name))
     }
+    if let moment = query.asKnownAt { try await restore(shape, asKnownAt: moment) }
     let (columns, sql, parameters) = try query.statement(for: shape)
     let writer = ReportWriter(columns: columns)
     switch format {
@@ -90,6 +92,20 @@ public struct Reporter: Sendable {
       try write(writer.csvHeader)
       try await connection.forEachRow(writer.textual(sql), parameters) { row in try write(writer.csvLine(row)) }
     case .table: try await writeTable(writer, sql, parameters, write)
+    }
+  }
+
+  /// Makes the report as it stood after the last run that had finished by a moment, for the connection alone.
+  private func restore(_ shape: ReportShape, asKnownAt moment: Instant) async throws {
+    try await connection.execute("discard temp")
+    let run = try await connection.query(
+      "select max(run_id) as run_id from measure.run where outcome = 'done' and finished_at <= $1",
+      [.timestamp(microseconds: moment.microseconds)])[0].optionalInt("run_id")
+    guard let run else { throw ReportError.nothingKnown(at: moment) }
+    do {
+      try await connection.query("call measure.restore($1, $2)", [.text(shape.name), .int(run)])
+    } catch let error as PostgresError where error.sqlState == "0A000" {
+      throw ReportError.notRestorable(report: shape.name)
     }
   }
 

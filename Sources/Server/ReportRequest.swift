@@ -1,7 +1,7 @@
 import Report
 import Vocabulary
 
-/// What is asked of a report by an address: `/v1/reports/{name}?from=&to=&by=&group_by=&format=`.
+/// What is asked of a report by an address: `/v1/reports/{name}?from=&to=&by=&group_by=&as_known_at=&format=`.
 struct ReportRequest: Sendable {
   /// What is wrong with it.
   struct Problem: Error {
@@ -33,10 +33,17 @@ struct ReportRequest: Sendable {
           throw Problem(description: "environment is one of \(known)")
         }
         query.environment = StoreEnvironment(rawValue: value)
+      case "as_known_at":
+        guard let moment = Instant(value) else {
+          throw Problem(description: "\(name) is a moment, such as 2026-01-31T12:00:00Z")
+        }
+        query.asKnownAt = moment
       case "format": format = try Self.choice(name, value, [.json, .csv])
       default:
         throw Problem(
-          description: "there is no parameter of that name; there are from, to, by, group_by, app, environment, format")
+          description: """
+            there is no parameter of that name; there are from, to, by, group_by, app, environment, as_known_at, format
+            """)
       }
     }
     if let from = query.from, let to = query.to, from > to { throw Problem(description: "from comes after to") }

@@ -50,7 +50,7 @@ select
     or coalesce((newest.settings -> 'wait_for_word') is distinct from (wanted.settings -> 'wait_for_word'), false)
     and newest.book_id is not null,
     coalesce(opened.book_id, newest.book_id),
-    opened.book_id is not null and newest.book_id is not null
+    $6::boolean or opened.book_id is not null and newest.book_id is not null
 from wanted
 left join newest on true
 left join opened on true;

@@ -7,5 +7,5 @@ create temp table this_run (
     mrr_factors text not null,
     is_rebuild boolean not null,
     book_id bigint not null,
-    is_new_book boolean not null
+    is_summed_anew boolean not null
 ) on commit drop;

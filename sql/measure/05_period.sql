@@ -515,7 +515,25 @@ select
         when lost_at is not null or fate = 'continued' then 'expired'
         when not auto_renew then 'cancelled'
         else 'running'
-    end as trial_state
+    end as trial_state,
+    -- What became of the renewal that was due at the period's expiry.
+    case
+        when not is_paid_time or expires_at >= as_of or next_at < expires_at then null
+        when is_recovered_in_grace then 'recovered_in_grace'
+        when fate = 'continued' and next_opening = 'product_changed' then 'changed_product'
+        when fate = 'continued' then 'renewed'
+        when fate in ('in_grace', 'awaited') or is_suspended and next_at is null then 'open'
+        when is_suspended then 'recovered_in_retry'
+        when fate in ('failed', 'ended') then 'lost'
+    end as renewal_state,
+    -- What became of a charge that failed.
+    case
+        when class <> 'own' then null
+        when is_recovered_in_grace then 'recovered_in_grace'
+        when fate = 'in_grace' or is_suspended and next_at is null then 'open'
+        when is_suspended then 'recovered_in_retry'
+        when fate = 'failed' then 'lost'
+    end as failure_state
 from moved
 where not is_beyond;
 

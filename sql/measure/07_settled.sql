@@ -1,24 +1,22 @@
 -- Keeps the periods as settled, what was last said of each chain, and the products as they were seen.
-create temp table trial_before on commit drop as
-select
-    period.subscription_key,
-    period.trial_started_at,
-    period.trial_state,
-    period.trial_product_id,
-    period.trial_country
-from settling
-inner join ledger.period as period using (subscription_key)
-where
-    period.trial_state is not null
-    and not settling.is_new
-    and (
-        settling.base_at is null
-        or (period.purchased_at, period.transaction_id) >= (settling.base_at, settling.base_transaction_id)
-    )
-    and (
-        settling.stop_at is null
-        or (period.purchased_at, period.transaction_id) <= (settling.stop_at, settling.stop_transaction_id)
-    );
+
+-- What became of trials, renewals and failed charges: what the settled periods were before is taken back, what they are now
+-- is added.
+create temp table outcome (
+    sign smallint not null,
+    subscription_key bigint not null,
+    product_id text,
+    country text,
+    expires_at timestamptz,
+    grace_expires_at timestamptz,
+    retry_ends_at timestamptz,
+    trial_started_at timestamptz,
+    trial_state text,
+    trial_product_id text,
+    trial_country text,
+    renewal_state text,
+    failure_state text
+) on commit drop;
 
 -- A trial of several free periods is one, of the first one's product and country.
 create temp table trial_after on commit drop as
@@ -59,19 +57,42 @@ cross join lateral (
 ) as first_period
 where last_period.trial_state is not null;
 
-delete from ledger.period
-using settling
+with dropped as (
+    delete from ledger.period
+    using settling
+    where
+        settling.subscription_key = period.subscription_key
+        and not settling.is_new
+        and (
+            settling.base_at is null
+            or (period.purchased_at, period.transaction_id) >= (settling.base_at, settling.base_transaction_id)
+        )
+        and (
+            settling.stop_at is null
+            or (period.purchased_at, period.transaction_id) <= (settling.stop_at, settling.stop_transaction_id)
+        )
+    returning period.*
+)
+
+insert into outcome
+select
+    -1,
+    subscription_key,
+    product_id,
+    country,
+    expires_at,
+    grace_expires_at,
+    retry_ends_at,
+    trial_started_at,
+    trial_state,
+    trial_product_id,
+    trial_country,
+    renewal_state,
+    failure_state
+from dropped
 where
-    settling.subscription_key = period.subscription_key
-    and not settling.is_new
-    and (
-        settling.base_at is null
-        or (period.purchased_at, period.transaction_id) >= (settling.base_at, settling.base_transaction_id)
-    )
-    and (
-        settling.stop_at is null
-        or (period.purchased_at, period.transaction_id) <= (settling.stop_at, settling.stop_transaction_id)
-    );
+    coalesce(trial_state, renewal_state, failure_state) is not null
+    and not (select is_summed_anew from this_run);
 
 insert into ledger.period
 select
@@ -121,6 +142,8 @@ select
     trial_after.trial_state,
     trial_after.trial_product_id,
     trial_after.trial_country,
+    period.renewal_state,
+    period.failure_state,
     period.stretch_started_at,
     period.months_before,
     period.rest_before
@@ -180,10 +203,34 @@ select
     null,
     null,
     null,
+    null,
+    null,
     0,
     interval '0'
 from bare_charge
 order by subscription_key, purchased_at, transaction_id;
+
+insert into outcome
+select
+    1,
+    period.subscription_key,
+    line.product_id,
+    line.country,
+    line.expires_at,
+    period.grace_expires_at,
+    period.retry_ends_at,
+    period.trial_started_at,
+    trial_after.trial_state,
+    trial_after.trial_product_id,
+    trial_after.trial_country,
+    period.renewal_state,
+    period.failure_state
+from pg_temp.period
+inner join line using (subscription_key, transaction_id)
+left join trial_after using (subscription_key, transaction_id)
+where
+    coalesce(trial_after.trial_state, period.renewal_state, period.failure_state) is not null
+    and not (select is_summed_anew from this_run);
 
 insert into ledger.chain as chain (
     subscription_key,

@@ -20,21 +20,21 @@ select
     coalesce(settling.line_key_before, settling.line_key) as line_key_before
 from moved_line
 inner join settling using (line_key)
-where not (select is_new_book from this_run)
+where not (select is_summed_anew from this_run)
 union all
 select
     subscription_key,
     line_key,
     line_key
 from ledger.chain
-where (select is_new_book from this_run);
+where (select is_summed_anew from this_run);
 
 create temp table churn_move on commit drop as
 with version as (
     select *
     from (values (false), (true)) as versions (is_after)
-    -- A new book takes back all that is stored, and needs no account of what chains contributed.
-    where is_after or not (select is_new_book from this_run)
+    -- Sums that are made anew take back all that is stored, and needs no account of what chains contributed.
+    where is_after or not (select is_summed_anew from this_run)
 ),
 
 -- A chain's movements as they were before this run and as they are now, without those that only change the row.
@@ -74,7 +74,7 @@ window moves as (partition by is_after, line_key order by at, active);
 create index on churn_move (line_key, is_after, at);
 analyze churn_move;
 
-create temp table period_churn_difference on commit drop as
+create temp view period_churn_contribution as
 with lost as (
     select *
     from churn_move
@@ -115,62 +115,14 @@ judged as (
 )
 
 select
-    app_id,
-    environment,
-    store,
-    period,
-    starts_on,
-    sum(churned) as churned,
-    sum(churned_same_period) as churned_same_period
-from (
-    select
-        chain.app_id,
-        chain.environment,
-        chain.store,
-        judged.period,
-        judged.starts_on::date as starts_on,
-        sum(case when judged.is_after then 1 else -1 end) filter (where judged.was_active) as churned,
-        sum(case when judged.is_after then 1 else -1 end) filter (where not judged.was_active) as churned_same_period
-    from judged
-    inner join fact.chain as chain using (subscription_key)
-    group by chain.app_id, chain.environment, chain.store, judged.period, judged.starts_on::date
-    union all
-    select
-app_id,
-environment,
-store,
-period,
-starts_on,
--churned,
--churned_same_period
-    from measure.period_churn
-    where (select is_new_book from this_run)
-) as differences
-group by app_id, environment, store, period, starts_on
-having coalesce(sum(churned), 0) <> 0 or coalesce(sum(churned_same_period), 0) <> 0;
+    chain.app_id,
+    chain.environment,
+    chain.store,
+    judged.period,
+    judged.starts_on::date as starts_on,
+    case when judged.is_after then 1 else -1 end * judged.was_active::integer as churned,
+    case when judged.is_after then 1 else -1 end * (not judged.was_active)::integer as churned_same_period
+from judged
+inner join fact.chain as chain using (subscription_key);
 
-insert into measure.period_churn_change
-select
-    (select run_id from this_run),
-    app_id,
-    environment,
-    store,
-    period,
-    starts_on,
-    coalesce(churned, 0),
-    coalesce(churned_same_period, 0)
-from period_churn_difference;
-
-insert into measure.period_churn as total
-select
-    app_id,
-    environment,
-    store,
-    period,
-    starts_on,
-    coalesce(churned, 0),
-    coalesce(churned_same_period, 0)
-from period_churn_difference
-on conflict (app_id, environment, store, period, starts_on) do update set
-    churned = total.churned + excluded.churned,
-    churned_same_period = total.churned_same_period + excluded.churned_same_period;
+call measure.post('period_churn');

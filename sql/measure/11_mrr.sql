@@ -73,7 +73,7 @@ select
     end as from_currency
 from monthly;
 
-create temp table daily_mrr_difference on commit drop as
+create temp view daily_mrr_contribution as
 with leg as (
     select
         app_id,
@@ -167,110 +167,22 @@ select
     country,
     currency,
     day,
-    sum(new) as new,
-    sum(reactivation) as reactivation,
-    sum(expansion) as expansion,
-    sum(contraction) as contraction,
-    sum(churn) as churn,
-    sum(suspension) as suspension,
-    sum(recovery) as recovery,
-    sum(moved_in) as moved_in,
-    sum(moved_out) as moved_out,
-    sum(unpriced) as unpriced
-from (
-    select
-        app_id,
-        environment,
-        store,
-        product_id,
-        country,
-        currency,
-        day,
-        coalesce(sum(sign * amount) filter (where kind = 'new'), 0) as new,
-        coalesce(sum(sign * amount) filter (where kind = 'reactivation'), 0) as reactivation,
-        coalesce(sum(sign * amount) filter (where kind = 'expansion'), 0) as expansion,
-        coalesce(sum(sign * amount) filter (where kind = 'contraction'), 0) as contraction,
-        coalesce(sum(sign * amount) filter (where kind = 'churn'), 0) as churn,
-        coalesce(sum(sign * amount) filter (where kind = 'suspension'), 0) as suspension,
-        coalesce(sum(sign * amount) filter (where kind = 'recovery'), 0) as recovery,
-        coalesce(sum(sign * amount) filter (where kind = 'moved_in'), 0) as moved_in,
-        coalesce(sum(sign * amount) filter (where kind = 'moved_out'), 0) as moved_out,
-        sum(sign * unpriced) as unpriced
-    from leg
-    group by app_id, environment, store, product_id, country, currency, day
-    union all
-    select
-        app_id,
-        environment,
-        store,
-        product_id,
-        country,
-        currency,
-        day,
-        -new,
-        -reactivation,
-        -expansion,
-        -contraction,
-        -churn,
-        -suspension,
-        -recovery,
-        -moved_in,
-        -moved_out,
-        -unpriced
-    from measure.daily_mrr
-    where (select is_new_book from this_run)
-) as differences
-group by app_id, environment, store, product_id, country, currency, day
-having sum(new) <> 0
-    or sum(reactivation) <> 0
-    or sum(expansion) <> 0
-    or sum(contraction) <> 0
-    or sum(churn) <> 0
-    or sum(suspension) <> 0
-    or sum(recovery) <> 0
-    or sum(moved_in) <> 0
-    or sum(moved_out) <> 0
-    or sum(unpriced) <> 0;
+    coalesce(sum(sign * amount) filter (where kind = 'new'), 0) as new,
+    coalesce(sum(sign * amount) filter (where kind = 'reactivation'), 0) as reactivation,
+    coalesce(sum(sign * amount) filter (where kind = 'expansion'), 0) as expansion,
+    coalesce(sum(sign * amount) filter (where kind = 'contraction'), 0) as contraction,
+    coalesce(sum(sign * amount) filter (where kind = 'churn'), 0) as churn,
+    coalesce(sum(sign * amount) filter (where kind = 'suspension'), 0) as suspension,
+    coalesce(sum(sign * amount) filter (where kind = 'recovery'), 0) as recovery,
+    coalesce(sum(sign * amount) filter (where kind = 'moved_in'), 0) as moved_in,
+    coalesce(sum(sign * amount) filter (where kind = 'moved_out'), 0) as moved_out,
+    sum(sign * unpriced) as unpriced
+from leg
+group by app_id, environment, store, product_id, country, currency, day;
 
-insert into measure.daily_mrr_change
-select
-    (select run_id from this_run),
-    daily_mrr_difference.*
-from daily_mrr_difference;
+call measure.post('daily_mrr');
 
-insert into measure.daily_mrr as total
-select *
-from daily_mrr_difference
-order by app_id, environment, store, product_id, country, currency, day
-on conflict (app_id, environment, store, product_id, country, currency, day) do update set
-    new = total.new + excluded.new,
-    reactivation = total.reactivation + excluded.reactivation,
-    expansion = total.expansion + excluded.expansion,
-    contraction = total.contraction + excluded.contraction,
-    churn = total.churn + excluded.churn,
-    suspension = total.suspension + excluded.suspension,
-    recovery = total.recovery + excluded.recovery,
-    moved_in = total.moved_in + excluded.moved_in,
-    moved_out = total.moved_out + excluded.moved_out,
-    unpriced = total.unpriced + excluded.unpriced;
-
-delete from measure.daily_mrr as total
-using daily_mrr_difference as changed
-where
-    total.app_id = changed.app_id
-    and total.environment = changed.environment
-    and total.store = changed.store
-    and total.product_id = changed.product_id
-    and total.country = changed.country
-    and total.currency = changed.currency
-    and total.day = changed.day
-    and (
-        total.new, total.reactivation, total.expansion, total.contraction, total.churn, total.suspension,
-        total.recovery, total.moved_in, total.moved_out, total.unpriced
-    ) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-
--- Closings of the months that changed, and of all later ones that are stored.
-create temp table monthly_mrr_difference on commit drop as
+create temp view monthly_mrr_contribution as
 select
     app_id,
     environment,
@@ -279,79 +191,8 @@ select
     country,
     currency,
     date_trunc('month', day)::date as month,
-    sum(
-        new + reactivation + expansion + contraction + churn + suspension + recovery + moved_in + moved_out
-    ) as mrr,
-    sum(unpriced) as unpriced
-from daily_mrr_difference
-group by app_id, environment, store, product_id, country, currency, date_trunc('month', day)::date
-having
-    sum(new + reactivation + expansion + contraction + churn + suspension + recovery + moved_in + moved_out) <> 0
-    or sum(unpriced) <> 0;
+    new + reactivation + expansion + contraction + churn + suspension + recovery + moved_in + moved_out as mrr,
+    unpriced
+from daily_mrr_difference;
 
--- A month that had none begins with the closing of the month before it.
-insert into measure.monthly_mrr
-select
-    difference.app_id,
-    difference.environment,
-    difference.store,
-    difference.product_id,
-    difference.country,
-    difference.currency,
-    difference.month,
-    coalesce(before.mrr, 0),
-    coalesce(before.unpriced, 0)
-from monthly_mrr_difference as difference
-left join lateral (
-    select closing.*
-    from measure.monthly_mrr as closing
-    where
-        closing.app_id = difference.app_id
-        and closing.environment = difference.environment
-        and closing.store = difference.store
-        and closing.product_id = difference.product_id
-        and closing.country = difference.country
-        and closing.currency = difference.currency
-        and closing.month < difference.month
-    order by closing.month desc
-    limit 1
-) as before on true
-on conflict do nothing;
-
-update measure.monthly_mrr as closing
-set
-    mrr = closing.mrr + step.mrr,
-    unpriced = closing.unpriced + step.unpriced
-from (
-    select
-        stored.app_id,
-        stored.environment,
-        stored.store,
-        stored.product_id,
-        stored.country,
-        stored.currency,
-        stored.month,
-        sum(difference.mrr) as mrr,
-        sum(difference.unpriced) as unpriced
-    from monthly_mrr_difference as difference
-    inner join measure.monthly_mrr as stored
-        on
-            difference.app_id = stored.app_id
-            and difference.environment = stored.environment
-            and difference.store = stored.store
-            and difference.product_id = stored.product_id
-            and difference.country = stored.country
-            and difference.currency = stored.currency
-            and difference.month <= stored.month
-    group by
-        stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.currency,
-        stored.month
-) as step
-where
-    step.app_id = closing.app_id
-    and step.environment = closing.environment
-    and step.store = closing.store
-    and step.product_id = closing.product_id
-    and step.country = closing.country
-    and step.currency = closing.currency
-    and step.month = closing.month;
+call measure.post_closings('monthly_mrr');

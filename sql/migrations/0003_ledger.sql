@@ -66,6 +66,8 @@ create table ledger.period (
     trial_state text,
     trial_product_id text,
     trial_country text,
+    renewal_state text,
+    failure_state text,
     stretch_started_at timestamptz,
     months_before integer not null,
     rest_before interval not null,
@@ -91,6 +93,11 @@ comment on column ledger.period.closing is
 comment on column ledger.period.trial_state is
 'Of the last period of a trial: converted, expired, cancelled, running or in_retry; null elsewhere';
 comment on column ledger.period.trial_product_id is 'Of the last period of a trial: the product of its first';
+comment on column ledger.period.renewal_state is
+'Of paid time that reached its expiry, neither replaced nor refunded nor paused: renewed, recovered_in_grace, '
+'recovered_in_retry, changed_product, lost or open; null elsewhere';
+comment on column ledger.period.failure_state is
+'Of a period whose next charge failed: recovered_in_grace, recovered_in_retry, lost or open; null elsewhere';
 comment on column ledger.period.due_at is 'The next moment at which its course may change without a new fact';
 comment on column ledger.period.months_before is
 'Whole months of paid access in the unbroken stretches that ended before the running one';

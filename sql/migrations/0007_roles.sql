@@ -24,3 +24,6 @@ grant usage on sequence forward.claim_number to tenure_writer;
 -- The program looks whether the database is of its version.
 grant usage on schema tenure to tenure_writer;
 grant select on all tables in schema tenure to tenure_writer;
+-- Totals are figures: who reads reports may read them as they stood before.
+grant usage on schema measure to tenure_reader, tenure_support;
+grant select on all tables in schema measure to tenure_reader, tenure_support;

@@ -18,6 +18,8 @@ struct ReportCommand: Command {
         help: "keep only these dimensions, such as product,country; days and currencies always stay apart"),
       OptionSyntax("app", value: "KEY", help: "only this app"),
       OptionSyntax("environment", value: "NAME", help: "the store's environment (default: Production)"),
+      OptionSyntax(
+        "as-known-at", value: "T", help: "as it stood at this moment, before what became known later restated it"),
       OptionSyntax("format", value: "FORMAT", help: "table, csv or json (default: table)"),
     ],
     notes: """
@@ -36,7 +38,8 @@ struct ReportCommand: Command {
     query = ReportQuery(
       name: name ?? "", from: try arguments.day("from"), to: try arguments.day("to"),
       by: by.flatMap(ReportQuery.Span.init), groupBy: groupBy.isEmpty ? nil : groupBy, app: arguments.value("app"),
-      environment: environment.map(StoreEnvironment.init) ?? .production)
+      environment: environment.map(StoreEnvironment.init) ?? .production,
+      asKnownAt: try arguments.instant("as-known-at"))
     if let from = query.from, let to = query.to, from > to {
       throw UsageError("report: --from \(from) comes after --to \(to)")
     }
