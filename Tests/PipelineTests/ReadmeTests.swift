@@ -146,7 +146,7 @@ import Testing
     let secrets = environment.filter { $0.key != "PATH" }.map { "export \($0.key)='\($0.value)'\n" }.joined()
     try folder.write(secrets, to: "secrets")
     for line in lines {
-      let command = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)[5]
+      let command = String(line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)[5])
         .replacing("/etc/tenure", with: folder.path).replacing("/usr/local/bin/tenure", with: TestProgram.path)
       let outcome = try await TestProgram.run(["-c", command], directory: "/", file: "/bin/sh")
       #expect(outcome.code == 0, "\(outcome.errors)")

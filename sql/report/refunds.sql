@@ -31,7 +31,7 @@ select
     summed.charges,
     summed.refunded_charges,
     case
-        when summed.refunded_charges <= summed.unknown_refunds and summed.unknown_refunds > 0 and summed.refunds = 0
+        when summed.unknown_refunds <> 0 and summed.refunded_charges = summed.unknown_refunds and summed.refunds = 0
             then null
         else trim_scale(summed.refunds / 1000000)
     end as amount,
@@ -39,8 +39,8 @@ select
     summed.refunded_charges_by_purchase_day,
     case
         when
-            summed.refunded_charges_by_purchase_day <= summed.unknown_refunds_by_purchase_day
-            and summed.unknown_refunds_by_purchase_day > 0
+            summed.unknown_refunds_by_purchase_day <> 0
+            and summed.refunded_charges_by_purchase_day = summed.unknown_refunds_by_purchase_day
             and summed.refunds_by_purchase_day = 0
             then null
         else trim_scale(summed.refunds_by_purchase_day / 1000000)

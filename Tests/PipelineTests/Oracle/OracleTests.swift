@@ -23,7 +23,7 @@ struct OracleTests {
   private static let zone = "Europe/Berlin"
   static let reports = [
     "revenue", "renewal_revenue", "active_subscriptions", "movements", "churn", "active_subscribers", "subscriptions",
-    "winback_eligibility", "trials", "mrr", "mrr_movement",
+    "winback_eligibility", "trials", "mrr", "mrr_movement", "refunds", "renewal_rate", "billing_recovery",
   ]
 
   /// An installation with both apps, the catalogue and the win-back offers.
