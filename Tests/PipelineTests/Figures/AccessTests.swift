@@ -45,6 +45,10 @@ struct AccessTests {
     let life = Life("a").buys("2025-02-01 10:00", until: "2025-03-01")
     let program = try await Installation([life], asOf: "2025-02-01 10:00")
     #expect(try await program.rows("active_subscriptions").isEmpty)
+    // Also where every fact is read again.
+    try await program.measure(asOf: "2025-02-01 10:00", ["--rebuild"])
+    #expect(try await program.rows("active_subscriptions").isEmpty)
+    #expect(try await program.rows("subscriptions").isEmpty)
     try await program.measure(asOf: "2025-02-01 10:00:01")
     try await expect(
       program.lines("active_subscriptions", "day active_subscriptions is_complete"), is: ["2025-02-01 1 false"])
