@@ -11,6 +11,34 @@ struct AppStoreFigureTests {
     "DID_RENEW", signed: "2025-02-28 23:59:30", id: "2", from: "2025-03-01", until: "2025-04-01", renewal: [:])
   private let once = ["2025-02-01 initial 1 9.99 0 USD"]
 
+  @Test(
+    "revocations are read from the best source that has a version: another's refund counts only where there is none")
+  func refundOfAnotherSource() async throws {
+    let program = try await Installation()
+    func refund(_ transaction: String) -> String {
+      """
+      {"event_id": "\(transaction)", "kind": "refunded", "occurred_at": "2025-02-10T00:00:00Z", "app": "video", \
+      "store": "app_store", "environment": "Production", "original_transaction_id": "1", \
+      "transaction": {"transaction_id": "\(transaction)", "revoked_at": "2025-02-10T00:00:00Z", "revocation": "full"}}
+      """
+    }
+    try await program.ingest([Notification("SUBSCRIBED.INITIAL_BUY", signed: "2025-02-01")])
+    try await program.ingest(lines: [refund("1")])
+    try await program.measure(asOf: "2025-02-15")
+    try await expect(program.lines("subscriptions", "status"), is: ["active"])
+    try await expect(program.lines("revenue", "day refunds"), is: ["2025-02-01 0"])
+    // The store's own word counts.
+    try await program.ingest([
+      Notification(
+        "REFUND", signed: "2025-02-12",
+        transaction: ["revocationDate": Notification.milliseconds("2025-02-11"), "revocationReason": 0])
+    ])
+    try await program.measure(asOf: "2025-02-15")
+    try await expect(program.lines("subscriptions", "status"), is: ["revoked"])
+    try await expect(
+      program.lines("revenue", "day refunds"), is: ["2025-02-01 0", "2025-02-11 -9.99"])
+  }
+
   @Test("one notification posted six times is one event and one charge, and the program ends well every time")
   func samePayload() async throws {
     let program = try await Installation()
