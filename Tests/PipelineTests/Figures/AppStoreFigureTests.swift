@@ -12,6 +12,24 @@ struct AppStoreFigureTests {
   private let once = ["2025-02-01 initial 1 9.99 0 USD"]
 
   @Test(
+    "a field is taken from the best source that states it, however new another's word is; what it leaves open is filled"
+  )
+  func fieldOfAnotherSource() async throws {
+    let program = try await Installation()
+    try await program.ingest([Notification("SUBSCRIBED.INITIAL_BUY", signed: "2025-02-01")])
+    try await program.ingest(lines: [
+      """
+      {"event_id": "e", "kind": "entitlement_changed", "occurred_at": "2025-02-10T00:00:00Z", "app": "video", \
+      "store": "app_store", "environment": "Production", "original_transaction_id": "1", \
+      "transaction": {"transaction_id": "1", "price": 5, "currency": "EUR", "country": "DEU", "tax": 1}}
+      """
+    ])
+    try await program.measure(asOf: "2025-02-15")
+    try await expect(
+      program.lines("revenue", "day country currency gross tax"), is: ["2025-02-01 USA USD 9.99 1"])
+  }
+
+  @Test(
     "revocations are read from the best source that has a version: another's refund counts only where there is none")
   func refundOfAnotherSource() async throws {
     let program = try await Installation()
