@@ -15,7 +15,8 @@ enum RebuildBenchmark: Benchmark {
     "measure.daily_movement_change", "measure.monthly_closing", "measure.daily_revenue", "measure.daily_revenue_change",
     "measure.daily_subscriber", "measure.daily_subscriber_change", "measure.period_churn",
     "measure.period_churn_change", "measure.daily_mrr", "measure.daily_mrr_change", "measure.monthly_mrr",
-    "measure.daily_trial", "measure.daily_trial_change",
+    "measure.daily_trial", "measure.daily_trial_change", "measure.daily_renewal", "measure.daily_renewal_change",
+    "measure.daily_failure", "measure.daily_failure_change", "measure.posted_day",
   ]
 
   static func run(_ plan: Plan) async throws {
