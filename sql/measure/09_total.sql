@@ -273,105 +273,105 @@ from daily_movement_difference;
 call measure.post_closings('monthly_closing');
 
 create temp view daily_revenue_contribution as
-    -- charges
+-- charges
+select
+    app_id,
+    environment,
+    store,
+    product_id,
+    country,
+    offer,
+    currency,
+    charge as kind,
+    day,
+    sum(sign) as charges,
+    coalesce(sum(sign) filter (where amount is null), 0) as unpriced_charges,
+    coalesce(sum(sign * amount), 0) as gross,
+    0 as refunded_charges,
+    0 as unknown_refunds,
+    0 as refunds,
+    0 as refunded_charges_by_purchase_day,
+    0 as unknown_refunds_by_purchase_day,
+    0 as refunds_by_purchase_day,
+    coalesce(sum(sign * tax), 0) as tax,
+    coalesce(sum(sign) filter (where tax is null), 0) as untaxed,
+    coalesce(sum(sign * commission), 0) as commission,
+    coalesce(sum(sign) filter (where commission is null), 0) as uncommissioned,
+    coalesce(sum(sign * proceeds), 0) as proceeds,
+    coalesce(sum(sign) filter (where proceeds is null), 0) as unproceeded
+from counted
+where charge is not null and part = 0
+group by app_id, environment, store, product_id, country, offer, currency, charge, day
+union all
+-- refunds, on the day of the refund; what takes one back counts against it, but its unknown tax is not another's known
+select
+    app_id,
+    environment,
+    store,
+    product_id,
+    country,
+    offer,
+    currency,
+    charge,
+    day,
+    0,
+    0,
+    0,
+    sum(back),
+    coalesce(sum(back) filter (where amount is null), 0),
+    coalesce(sum(sign * amount), 0),
+    0,
+    0,
+    0,
+    coalesce(sum(sign * tax), 0),
+    coalesce(sum(sign) filter (where tax is null), 0),
+    coalesce(sum(sign * commission), 0),
+    coalesce(sum(sign) filter (where commission is null), 0),
+    coalesce(sum(sign * proceeds), 0),
+    coalesce(sum(sign) filter (where proceeds is null), 0)
+from (
     select
-        app_id,
-environment,
-store,
-product_id,
-country,
-offer,
-currency,
-charge as kind,
-day,
-        sum(sign) as charges,
-        coalesce(sum(sign) filter (where amount is null), 0) as unpriced_charges,
-        coalesce(sum(sign * amount), 0) as gross,
-        0 as refunded_charges,
-        0 as unknown_refunds,
-        0 as refunds,
-        0 as refunded_charges_by_purchase_day,
-        0 as unknown_refunds_by_purchase_day,
-        0 as refunds_by_purchase_day,
-        coalesce(sum(sign * tax), 0) as tax,
-        coalesce(sum(sign) filter (where tax is null), 0) as untaxed,
-        coalesce(sum(sign * commission), 0) as commission,
-        coalesce(sum(sign) filter (where commission is null), 0) as uncommissioned,
-        coalesce(sum(sign * proceeds), 0) as proceeds,
-        coalesce(sum(sign) filter (where proceeds is null), 0) as unproceeded
+        *,
+        case when kind = 'refund_reversed' then -sign else sign end as back
     from counted
-    where charge is not null and part = 0
-    group by app_id, environment, store, product_id, country, offer, currency, charge, day
-    union all
-    -- refunds, on the day of the refund; what takes one back counts against it, but its unknown tax is not another's known
+    where charge is not null and part = 1
+) as refund
+group by app_id, environment, store, product_id, country, offer, currency, charge, day
+union all
+-- the same on the day of the purchase
+select
+    app_id,
+    environment,
+    store,
+    product_id,
+    country,
+    offer,
+    currency,
+    charge,
+    purchase_day,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    sum(back),
+    coalesce(sum(back) filter (where amount is null), 0),
+    coalesce(sum(sign * amount), 0),
+    0,
+    0,
+    0,
+    0,
+    0,
+    0
+from (
     select
-        app_id,
-environment,
-store,
-product_id,
-country,
-offer,
-currency,
-charge,
-day,
-        0,
-        0,
-        0,
-        sum(back),
-        coalesce(sum(back) filter (where amount is null), 0),
-        coalesce(sum(sign * amount), 0),
-        0,
-        0,
-        0,
-        coalesce(sum(sign * tax), 0),
-        coalesce(sum(sign) filter (where tax is null), 0),
-        coalesce(sum(sign * commission), 0),
-        coalesce(sum(sign) filter (where commission is null), 0),
-        coalesce(sum(sign * proceeds), 0),
-        coalesce(sum(sign) filter (where proceeds is null), 0)
-    from (
-        select
-            *,
-            case when kind = 'refund_reversed' then -sign else sign end as back
-        from counted
-        where charge is not null and part = 1
-    ) as refund
-    group by app_id, environment, store, product_id, country, offer, currency, charge, day
-    union all
-    -- the same on the day of the purchase
-    select
-        app_id,
-environment,
-store,
-product_id,
-country,
-offer,
-currency,
-charge,
-purchase_day,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        sum(back),
-        coalesce(sum(back) filter (where amount is null), 0),
-        coalesce(sum(sign * amount), 0),
-        0,
-        0,
-        0,
-        0,
-        0,
-        0
-    from (
-        select
-            *,
-            case when kind = 'refund_reversed' then -sign else sign end as back
-        from counted
-        where charge is not null and part = 1
-    ) as refund
-    group by app_id, environment, store, product_id, country, offer, currency, charge, purchase_day;
+        *,
+        case when kind = 'refund_reversed' then -sign else sign end as back
+    from counted
+    where charge is not null and part = 1
+) as refund
+group by app_id, environment, store, product_id, country, offer, currency, charge, purchase_day;
 
 call measure.post('daily_revenue');
 

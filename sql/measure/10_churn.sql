@@ -33,7 +33,7 @@ create temp table churn_move on commit drop as
 with version as (
     select *
     from (values (false), (true)) as versions (is_after)
-    -- Sums that are made anew take back all that is stored, and needs no account of what chains contributed.
+    -- Sums that are made anew take back all that is stored, and need no account of what chains contributed.
     where is_after or not (select is_summed_anew from this_run)
 ),
 

@@ -473,13 +473,22 @@ declare
         where kind = 'v' and name <> 'latest'
     );
     definitions text[];
-    foreign_table constant text := (
-        select min(schema_name || '.' || name)
+    -- Totals and their closings can be restored; an app's name is what it is now, and the run is the one asked for.
+    is_made_of_totals constant boolean := (
+        select
+            bool_or(to_regclass('measure.' || quote_ident(name || '_change')) is not null)
+            and bool_and(
+                (schema_name, name) = ('ingest', 'app')
+                or schema_name = 'measure' and (
+                    name in ('run', 'book', 'monthly_closing', 'monthly_mrr')
+                    or to_regclass('measure.' || quote_ident(name || '_change')) is not null
+                )
+            )
         from measure.read_by(report)
-        where kind = 'r' and schema_name <> 'measure' and (schema_name, name) <> ('ingest', 'app')
+        where kind = 'r'
     );
 begin
-    if foreign_table is not null or views is null then
+    if is_made_of_totals is not true then
         raise exception '% is not made of daily totals', report using errcode = 'feature_not_supported';
     end if;
     -- Names that the path finds are written without their schema, so that they can mean the restored ones below.

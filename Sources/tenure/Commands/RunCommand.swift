@@ -21,7 +21,6 @@ struct RunCommand: Command {
   static let interruption = Interruption.finishesWork
 
   private let every: Int64?
-
   private let touched: String?
 
   init(_ arguments: Arguments) throws(UsageError) {
@@ -70,10 +69,11 @@ struct RunCommand: Command {
 
   private func touch(_ path: String) throws {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o644)
-    guard descriptor >= 0, futimens(descriptor, nil) == 0 else {
+    guard descriptor >= 0 else { throw Failure("touching \(path): \(String(cString: strerror(errno)))") }
+    defer { close(descriptor) }
+    guard futimens(descriptor, nil) == 0 else {
       throw Failure("touching \(path): \(String(cString: strerror(errno)))")
     }
-    close(descriptor)
   }
 
   private func once(
