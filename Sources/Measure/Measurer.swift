@@ -105,11 +105,15 @@ public struct Measurer: Sendable {
       "select set_config('temp_buffers', '128MB', false) where current_setting('temp_buffers') <> '128MB'")
     try connection.execute("set local work_mem = '256MB'; set local random_page_cost = 1.1")
     try connection.execute(SQLFiles.text("measure/00_run.sql"))
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let commissions = try encoder.encode(settings.commissions.mapValues(\.text))
     try connection.query(
       SQLFiles.text("measure/00_book.sql"),
       [
         .int(runID), .timestamp(microseconds: asOf.microseconds), .text(settings.timeZone),
-        .int(settings.waitForWord), .text(settings.monthlyFactors.rawValue), .bool(isRebuild),
+        .int(settings.waitForWord), .text(settings.monthlyFactors.rawValue), .text(settings.currency),
+        .bool(isRebuild), .json(String(decoding: commissions, as: UTF8.self)),
       ])
     let steps = SQLFiles.folder("measure").filter { !$0.name.hasPrefix("00_") }
     let checks = SQLFiles.folder("checks")

@@ -31,7 +31,9 @@ cross join lateral (
             total.new + total.reactivation + total.expansion + total.contraction + total.churn + total.suspension
             + total.recovery + total.moved_in + total.moved_out
         ) as mrr,
-        sum(total.unpriced) as unpriced
+        sum(total.unpriced) as unpriced,
+        sum(total.converted) as converted,
+        sum(total.unconverted) as unconverted
     from measure.daily_mrr as total
     where
         total.app_id = closing.app_id
@@ -42,4 +44,11 @@ cross join lateral (
         and total.currency = closing.currency
         and total.day < closing.month + interval '1 month'
 ) as summed
-where (closing.mrr, closing.unpriced) is distinct from (coalesce(summed.mrr, 0), coalesce(summed.unpriced, 0));
+where
+    (closing.mrr, closing.unpriced, closing.converted, closing.unconverted)
+    is distinct from (
+        coalesce(summed.mrr, 0),
+        coalesce(summed.unpriced, 0),
+        coalesce(summed.converted, 0),
+        coalesce(summed.unconverted, 0)
+    );

@@ -69,7 +69,9 @@ select
     case when is_base then trial_started_at end as base_trial_started_at,
     case when is_base then stretch_started_at end as base_stretch_started_at,
     case when is_base then months_before end as base_months_before,
-    case when is_base then rest_before end as base_rest_before
+    case when is_base then rest_before end as base_rest_before,
+    case when is_base then served end as base_served,
+    case when is_base then served_until end as base_served_until
 from unchanged
 union all
 select
@@ -102,6 +104,8 @@ select
     false,
     false,
     false,
+    null,
+    null,
     null,
     null,
     null,

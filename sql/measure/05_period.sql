@@ -31,6 +31,8 @@ with worded as (
         line.base_stretch_started_at,
         line.base_months_before,
         line.base_rest_before,
+        line.base_served,
+        line.base_served_until,
         this_run.as_of,
         this_run.wait_for_word,
         word.auto_renew,
@@ -251,6 +253,7 @@ preceded as (
         lag(is_recovered_in_grace) over periods as previous_is_recovered_in_grace,
         lag(ends_in_grace) over periods as previous_ends_in_grace,
         lag(ends_off) over periods as previous_ends_off,
+        lag(purchased_at) over periods as previous_purchased_at,
         lag(product_id) over periods as previous_product_id,
         lag(country) over periods as previous_country,
         lag(offer) over periods as previous_offer,
@@ -259,6 +262,7 @@ preceded as (
         lag(running_period) over periods as previous_period,
         lag(running_days) over periods as previous_days,
         lag(least(expires_at, lost_at, next_at)) over periods as previous_paid_until,
+        case when counts then least(expires_at, lost_at, next_at) end as paid_until,
         lag(counts) over periods as previous_counts,
         coalesce(lag(fate = 'continued') over periods, false) and not is_base as is_continuing
     from ended
@@ -287,6 +291,9 @@ carried as (
         ) = 1 as is_trial_time,
         sum(case when is_base then base_paid_number when class = 'own' and not is_free then 1 else 0 end)
             over periods as paid_number,
+        -- Paid service: the end of all of it so far, and how long it was in all, counted on from what the base carries.
+        max(greatest(paid_until, base_served_until)) over periods as served_until,
+        sum(coalesce(base_served, '0') + coalesce(paid_until - purchased_at, '0')) over periods as served_in_all,
         min(case when is_base then base_first_paid_at when class = 'own' and not is_free then purchased_at end)
             over periods as first_paid_at,
         max(
@@ -319,6 +326,9 @@ opened as (
         class = 'own' and is_trial_time as is_trial,
         coalesce(class = 'own' and lag(is_trial_time) over periods, false) as previous_is_trial,
         lag(stretch_started_at) over periods as previous_stretch_started_at,
+        served_in_all - coalesce(paid_until - purchased_at, '0') as served_before,
+        -- After a gap of more than 60 days paid service is counted anew.
+        coalesce(purchased_at > lag(served_until) over periods + interval '60 days', false) as is_new_service,
         paid_number - (class = 'own' and not is_free)::integer > 0 as has_paid_before
     from carried
     window periods as (partition by line_key, class order by purchased_at, transaction_id)
@@ -395,6 +405,7 @@ moved as (
             ) over periods, false
         ) as is_left,
         lead(is_other_row) over periods as is_left_for_other_row,
+        served_before - coalesce(max(case when is_new_service then served_before end) over periods, '0') as served,
         sum(
             case
                 when is_base then base_months_before
@@ -474,6 +485,7 @@ select
     is_left_for_other_row,
     previous_ends_in_grace,
     previous_ends_off,
+    previous_purchased_at,
     previous_product_id,
     previous_country,
     previous_offer,
@@ -497,6 +509,9 @@ select
     stretch_started_at,
     months_before,
     rest_before,
+    served,
+    served_until,
+    coalesce(paid_until - purchased_at, '0') as serves,
     case
         when fate = 'continued' then 'continued'
         when lost_at is null then null
@@ -569,7 +584,11 @@ select
     end as charge,
     coalesce(before.paid_number, 0) as paid_number,
     before.first_paid_at,
-    before.product_id as previous_product_id
+    before.product_id as previous_product_id,
+    case
+        when bare.purchased_at <= before.served_until + interval '60 days' then before.served + before.serves
+        else interval '0'
+    end as served
 from bare
 left join lateral (
     select *

@@ -23,7 +23,9 @@ with too_narrow as (
             derived.trial_started_at,
             derived.stretch_started_at,
             derived.months_before,
-            derived.rest_before
+            derived.rest_before,
+            derived.served,
+            derived.served_until
         ) is distinct from (
             stored.class,
             stored.is_trial,
@@ -34,7 +36,9 @@ with too_narrow as (
             stored.trial_started_at,
             stored.stretch_started_at,
             stored.months_before,
-            stored.rest_before
+            stored.rest_before,
+            stored.served,
+            stored.served_until
         )
 ),
 

@@ -349,6 +349,8 @@ select
     case when follows_paid_time or follows_pause then previous_currency end as from_currency,
     case when follows_paid_time or follows_pause then previous_period end as from_period,
     case when follows_paid_time or follows_pause then previous_days end as from_days,
+    case when follows_paid_time or follows_pause then previous_purchased_at end as from_purchased_at,
+    period.charge is not null and period.served >= interval '365 days' as is_past_first_year,
     1::smallint as sign
 from period
 inner join line using (subscription_key, transaction_id)
@@ -389,6 +391,8 @@ select
     case when change.active < 0 then period.currency end,
     case when change.active < 0 then period.running_period end,
     case when change.active < 0 then period.running_days end,
+    null,
+    change.money is not null and period.served >= interval '365 days',
     1
 from change
 inner join period using (subscription_key, transaction_id)
@@ -438,6 +442,8 @@ select
     null,
     null,
     null,
+    null,
+    bare_charge.served >= interval '365 days',
     1
 from bare_charge
 cross join lateral (
@@ -511,6 +517,8 @@ with compared as (
             entry.from_currency,
             entry.from_period,
             entry.from_days,
+            entry.from_purchased_at,
+            entry.is_past_first_year,
             1
         )::posting,
         -entry.sign
@@ -579,6 +587,8 @@ select
     (difference.line).from_currency,
     (difference.line).from_period,
     (difference.line).from_days,
+    (difference.line).from_purchased_at,
+    (difference.line).is_past_first_year,
     sign(difference.n)
 from difference
 cross join generate_series(1, abs(difference.n)::integer);
@@ -621,7 +631,9 @@ insert into ledger.entry (
     from_price,
     from_currency,
     from_period,
-    from_days
+    from_days,
+    from_purchased_at,
+    is_past_first_year
 )
 select
     subscription_key,
@@ -661,6 +673,8 @@ select
     from_price,
     from_currency,
     from_period,
-    from_days
+    from_days,
+    from_purchased_at,
+    is_past_first_year
 from posting
 order by subscription_key, purchased_at, transaction_id;

@@ -146,7 +146,9 @@ select
     period.failure_state,
     period.stretch_started_at,
     period.months_before,
-    period.rest_before
+    period.rest_before,
+    period.served,
+    period.served_until
 from pg_temp.period
 inner join line using (subscription_key, transaction_id)
 left join trial_after using (subscription_key, transaction_id)
@@ -206,7 +208,9 @@ select
     null,
     null,
     0,
-    interval '0'
+    interval '0',
+    served,
+    null
 from bare_charge
 order by subscription_key, purchased_at, transaction_id;
 

@@ -117,6 +117,12 @@ select identity.subscriber_key
 from ledger.identity as identity
 inner join moved_chain using (subscription_key);
 
+create temp table owner_before on commit drop as
+select identity.*
+from settling
+inner join ledger.identity as identity using (subscription_key)
+where not settling.is_new;
+
 delete from ledger.identity
 using settling
 where settling.subscription_key = identity.subscription_key and not settling.is_new;

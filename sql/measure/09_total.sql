@@ -4,7 +4,6 @@ select
     subscription_key,
     purchased_at,
     transaction_id,
-    sign,
     part,
     at,
     kind,
@@ -34,7 +33,11 @@ select
     from_price,
     from_currency,
     from_period,
-    from_days
+    from_days,
+    from_purchased_at,
+    is_past_first_year,
+    sign,
+    false as is_before
 from posting
 where not (select is_summed_anew from this_run)
 union all
@@ -42,7 +45,6 @@ select
     subscription_key,
     purchased_at,
     transaction_id,
-    sign,
     part,
     at,
     kind,
@@ -72,9 +74,88 @@ select
     from_price,
     from_currency,
     from_period,
-    from_days
+    from_days,
+    from_purchased_at,
+    is_past_first_year,
+    sign,
+    false
 from ledger.entry
-where (select is_summed_anew from this_run);
+where (select is_summed_anew from this_run)
+union all
+select
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    part,
+    at,
+    kind,
+    product_id,
+    country,
+    offer,
+    active,
+    trial,
+    grace,
+    retry,
+    set_to_cancel,
+    paused,
+    family,
+    charge,
+    amount,
+    currency,
+    tax,
+    commission,
+    proceeds,
+    price,
+    price_currency,
+    period,
+    days,
+    from_product_id,
+    from_country,
+    from_offer,
+    from_price,
+    from_currency,
+    from_period,
+    from_days,
+    from_purchased_at,
+    is_past_first_year,
+    (reconverted.sign * versions.sign)::smallint,
+    versions.is_before
+from reconverted
+cross join (values (true, -1), (false, 1)) as versions (is_before, sign);
+
+insert into wanted_rate
+with priced as (
+    select
+        is_before,
+        currency,
+        purchased_at
+    from totalled
+    where amount <> 0
+    union all
+    select
+        is_before,
+        price_currency,
+        purchased_at
+    from totalled
+    where price <> 0
+    union all
+    select
+        is_before,
+        from_currency,
+        coalesce(from_purchased_at, purchased_at)
+    from totalled
+    where from_price <> 0
+)
+
+select distinct
+    priced.is_before,
+    priced.currency,
+    (priced.purchased_at at time zone this_run.zone)::date
+from priced
+cross join this_run
+where priced.currency is not null;
+
+call measure.find_rates();
 
 create temp table counted on commit drop as
 -- A change of product is told by its beginning; its refund asks there which way it went.
@@ -142,6 +223,19 @@ monthly as (
         on chain.app_id = from_product.app_id and changed_product.from_product_id = from_product.product_id
 ),
 
+-- The tax of a storefront from one day to the next on which it changes.
+tax as (
+    select
+        country,
+        rate,
+        from_day::timestamp at time zone this_run.zone as starts_at,
+        coalesce(
+            lead(from_day) over (partition by country order by from_day)::timestamp at time zone this_run.zone, 'infinity'
+        ) as ends_at
+    from reference.tax_rate
+    cross join this_run
+),
+
 directed as (
     select distinct
         subscription_key,
@@ -177,6 +271,7 @@ select
     coalesce(entries.country, '') as country,
     entries.offer,
     (entries.at at time zone this_run.zone)::date as day,
+    entries.purchased_at,
     (entries.purchased_at at time zone this_run.zone)::date as purchase_day,
     entries.sign,
     entries.part,
@@ -195,14 +290,78 @@ select
     entries.family,
     coalesce(entries.currency, '') as currency,
     entries.amount,
-    entries.tax,
-    entries.commission,
-    entries.proceeds,
+    left_over.tax,
+    left_over.commission,
+    left_over.proceeds,
+    left_over.is_estimated,
+    case
+        when entries.amount is not null
+            then reference.converted(entries.amount, conversion.per_euro, conversion.wanted_per_euro)
+    end as converted,
     directed.direction,
     case when entries.charge = 'product_change' then directed.direction else entries.charge end as charge
 from totalled as entries
 inner join fact.chain as chain using (subscription_key)
 cross join this_run
+left join programme using (app_id)
+left join tax
+    on
+        entries.country = tax.country
+        and entries.purchased_at >= tax.starts_at
+        and entries.purchased_at < tax.ends_at
+left join conversion
+    on
+        entries.is_before = conversion.is_before
+        and entries.currency = conversion.currency
+        and (entries.purchased_at at time zone this_run.zone)::date = conversion.day
+cross join lateral (
+    select
+        -- The store's share of what is left after tax: less after a year of paid service, and for small businesses.
+        coalesce(
+            programme.share,
+            case
+                when chain.store not in ('app_store', 'mac_app_store') then null
+                when programme.name = 'small_business' then 0.15
+                when entries.is_past_first_year then 0.15
+                else 0.3
+            end
+        ) as commission_rate
+) as contract
+cross join lateral (
+    select
+        entries.amount is not null and entries.proceeds is null
+        and (entries.tax is not null or tax.rate is not null)
+        and (entries.commission is not null or contract.commission_rate is not null) as is_estimated
+) as known
+cross join lateral (
+    select
+        case
+            when known.is_estimated
+                then coalesce(entries.tax, ledger.half_even(entries.amount * tax.rate)::bigint)
+            else entries.tax
+        end as tax
+) as taxed
+cross join lateral (
+    select
+        taxed.tax,
+        case
+            when known.is_estimated
+                then
+                    coalesce(
+                        entries.commission,
+                        ledger.half_even((entries.amount - taxed.tax) * contract.commission_rate)::bigint
+                    )
+            else entries.commission
+        end as commission
+) as earned
+cross join lateral (
+    select
+        earned.tax,
+        earned.commission,
+        known.is_estimated,
+        case when known.is_estimated then entries.amount - earned.tax - earned.commission else entries.proceeds end
+        as proceeds
+) as left_over
 left join directed using (subscription_key, purchased_at, transaction_id, part, at, kind, sign);
 
 analyze counted (product_id, country, offer, day, purchase_day, currency, charge, part, kind);
@@ -298,7 +457,11 @@ select
     coalesce(sum(sign * commission), 0) as commission,
     coalesce(sum(sign) filter (where commission is null), 0) as uncommissioned,
     coalesce(sum(sign * proceeds), 0) as proceeds,
-    coalesce(sum(sign) filter (where proceeds is null), 0) as unproceeded
+    coalesce(sum(sign) filter (where proceeds is null), 0) as unproceeded,
+    coalesce(sum(sign) filter (where is_estimated), 0) as estimated,
+    coalesce(sum(sign * converted), 0) as converted,
+    coalesce(sum(sign) filter (where amount is not null and converted is null), 0) as unconverted,
+    0 as unconverted_refunds
 from counted
 where charge is not null and part = 0
 group by app_id, environment, store, product_id, country, offer, currency, charge, day
@@ -328,7 +491,12 @@ select
     coalesce(sum(sign * commission), 0),
     coalesce(sum(sign) filter (where commission is null), 0),
     coalesce(sum(sign * proceeds), 0),
-    coalesce(sum(sign) filter (where proceeds is null), 0)
+    coalesce(sum(sign) filter (where proceeds is null), 0),
+    coalesce(sum(back) filter (where is_estimated), 0),
+    coalesce(sum(sign * converted), 0),
+    0,
+    -- Told for every refund and whatever takes one back.
+    coalesce(sum(sign) filter (where amount is not null and converted is null), 0)
 from (
     select
         *,
@@ -358,6 +526,10 @@ select
     sum(back),
     coalesce(sum(back) filter (where amount is null), 0),
     coalesce(sum(sign * amount), 0),
+    0,
+    0,
+    0,
+    0,
     0,
     0,
     0,

@@ -1,25 +1,36 @@
 -- Chains, those that continue one another as one, by the last movement of each day, week, month, quarter and year: which
--- ended it churned, and which of those were active when it began. What the chains contributed before this run is taken
--- back, what they do now is added.
+-- ended it churned, and which of those were active when it began; with the MRR that they took, and what those that stayed
+-- pay less. What the chains contributed before this run is taken back, what they do now is added.
 create temp table moved_chain on commit drop as
 with moved_line as (
-    select settling.line_key
+    select chain.line_key
+    from (
+        select subscription_key
+        from totalled
+        where
+            active <> 0
+            or kind in ('renewed', 'product_changed')
+            and (
+                price < from_price
+                or product_id is distinct from from_product_id
+                or period is distinct from from_period
+            )
+        group by subscription_key
+    ) as moved
+    inner join ledger.chain as chain using (subscription_key)
+    union
+    select line_key
     from settling
-    where
-        settling.line_key <> settling.line_key_before
-        or exists (
-            select from posting
-            where posting.subscription_key = settling.subscription_key and posting.active <> 0
-        )
-    group by settling.line_key
+    where line_key <> line_key_before
 )
 
 select
-    settling.subscription_key,
-    settling.line_key,
-    coalesce(settling.line_key_before, settling.line_key) as line_key_before
+    chain.subscription_key,
+    chain.line_key,
+    coalesce(settling.line_key_before, chain.line_key) as line_key_before
 from moved_line
-inner join settling using (line_key)
+inner join ledger.chain as chain using (line_key)
+left join settling using (subscription_key)
 where not (select is_summed_anew from this_run)
 union all
 select
@@ -29,7 +40,7 @@ select
 from ledger.chain
 where (select is_summed_anew from this_run);
 
-create temp table churn_move on commit drop as
+create temp table churn_entry on commit drop as
 with version as (
     select *
     from (values (false), (true)) as versions (is_after)
@@ -37,48 +48,137 @@ with version as (
     where is_after or not (select is_summed_anew from this_run)
 ),
 
--- A chain's movements as they were before this run and as they are now, without those that only change the row.
-netted as (
+-- A chain's movements as they were before this run and as they are now, without those that only change the row; and of
+-- those that go on, what may cost less.
+told as (
     select
-        version.is_after,
-        case when version.is_after then moved_chain.line_key else moved_chain.line_key_before end as line_key,
-        entry.at,
-        entry.kind,
-        sum(entry.sign * entry.active) as active,
-        min(entry.subscription_key) as subscription_key
+        moved_chain.line_key,
+        moved_chain.line_key_before,
+        true as is_move,
+        entry.*
     from moved_chain
     inner join ledger.entry as entry using (subscription_key)
-    inner join version on version.is_after or entry.run_id < (select run_id from this_run)
     where entry.active <> 0 and entry.kind not in ('renewed', 'product_changed', 'moved_out', 'handed_over')
-    group by
-        version.is_after,
-        case when version.is_after then moved_chain.line_key else moved_chain.line_key_before end,
-        entry.at,
-        entry.kind
-    having sum(entry.sign) <> 0
+    union all
+    select
+        moved_chain.line_key,
+        moved_chain.line_key_before,
+        false,
+        entry.*
+    from moved_chain
+    inner join ledger.entry as entry using (subscription_key)
+    where
+        entry.kind in ('renewed', 'product_changed')
+        and (
+            entry.price < entry.from_price
+            or entry.product_id is distinct from entry.from_product_id
+            or entry.period is distinct from entry.from_period
+        )
+        and entry.price_currency = entry.from_currency
+)
+
+select
+    version.is_after,
+    case when version.is_after then told.line_key else told.line_key_before end as line_key,
+    told.subscription_key,
+    told.is_move,
+    told.at,
+    told.kind,
+    told.sign,
+    told.active,
+    told.from_currency,
+    (coalesce(told.from_purchased_at, told.purchased_at) at time zone this_run.zone)::date as from_day,
+    ledger.monthly_price(
+        told.from_price,
+        coalesce(told.from_period, from_product.period, ledger.usual_length(told.from_days)),
+        this_run.mrr_factors
+    ) as from_mrr,
+    case
+        when not told.is_move
+            then
+                ledger.monthly_price(
+                    told.price,
+                    coalesce(told.period, product.period, ledger.usual_length(told.days)),
+                    this_run.mrr_factors
+                )
+    end as mrr
+from told
+inner join version on version.is_after or told.run_id < (select run_id from this_run)
+inner join fact.chain as chain using (subscription_key)
+cross join this_run
+left join reference.product as product on chain.app_id = product.app_id and told.product_id = product.product_id
+left join reference.product as from_product
+    on chain.app_id = from_product.app_id and told.from_product_id = from_product.product_id;
+
+insert into wanted_rate
+select distinct
+    not is_after,
+    from_currency,
+    from_day
+from churn_entry
+where from_mrr <> 0 and from_currency is not null;
+
+call measure.find_rates();
+
+create temp table churn_move on commit drop as
+with lost as (
+    select
+        churn_entry.*,
+        case
+            when churn_entry.is_move then churn_entry.from_mrr
+            when churn_entry.mrr < churn_entry.from_mrr then churn_entry.from_mrr - churn_entry.mrr
+        end as lost_mrr,
+        conversion.per_euro,
+        conversion.wanted_per_euro
+    from churn_entry
+    left join conversion
+        on
+            (not churn_entry.is_after) = conversion.is_before
+            and churn_entry.from_currency = conversion.currency
+            and churn_entry.from_day = conversion.day
+),
+
+netted as (
+    select
+        is_after,
+        line_key,
+        is_move,
+        at,
+        kind,
+        sum(sign * active) as active,
+        min(subscription_key) as subscription_key,
+        sum(sign * reference.converted(lost_mrr, per_euro, wanted_per_euro)) as lost_mrr,
+        sum(sign) filter (where lost_mrr <> 0 and (per_euro is null or wanted_per_euro is null)) as unconverted
+    from lost
+    where is_move or lost_mrr is not null
+    group by is_after, line_key, is_move, at, kind
+    having sum(sign) <> 0
 )
 
 select
     is_after,
     line_key,
     subscription_key,
+    is_move,
     at at time zone (select zone from this_run) as at,
     kind,
     active,
+    coalesce(lost_mrr, 0) as lost_mrr,
+    coalesce(unconverted, 0) as unconverted,
     lag(at at time zone (select zone from this_run)) over moves as previous_at,
     lead(at at time zone (select zone from this_run)) over moves as next_at
 from netted
 -- At one moment a loss comes before what follows it.
-window moves as (partition by is_after, line_key order by at, active);
+window moves as (partition by is_after, line_key, is_move order by at, active);
 
-create index on churn_move (line_key, is_after, at);
+create index on churn_move (line_key, is_after, at) where is_move;
 analyze churn_move;
 
 create temp view period_churn_contribution as
 with lost as (
     select *
     from churn_move
-    where starts_with(kind, 'churned_')
+    where is_move and starts_with(kind, 'churned_')
 ),
 
 last_in_period as (
@@ -104,7 +204,8 @@ judged as (
                     select first_move.active < 0
                     from churn_move as first_move
                     where
-                        first_move.line_key = last_in_period.line_key
+                        first_move.is_move
+                        and first_move.line_key = last_in_period.line_key
                         and first_move.is_after = last_in_period.is_after
                         and first_move.at >= last_in_period.starts_on
                     order by first_move.at, first_move.active
@@ -112,17 +213,69 @@ judged as (
                 )
         end as was_active
     from last_in_period
+),
+
+-- What those who were active when the period began, and stayed, pay less in it.
+contracted as (
+    select
+        churn_move.*,
+        period.period,
+        date_trunc(period.period, churn_move.at) as starts_on
+    from churn_move
+    cross join (values ('day'), ('week'), ('month'), ('quarter'), ('year')) as period (period)
+    cross join lateral (
+        select before.active
+        from churn_move as before
+        where
+            before.is_move
+            and before.line_key = churn_move.line_key
+            and before.is_after = churn_move.is_after
+            and before.at < date_trunc(period.period, churn_move.at)
+        order by before.at desc, before.active desc
+        limit 1
+    ) as at_start
+    where not churn_move.is_move and at_start.active > 0
+),
+
+figures as (
+    select
+        subscription_key,
+        is_after,
+        period,
+        starts_on,
+        was_active::integer as churned,
+        (not was_active)::integer as churned_same_period,
+        case when was_active then lost_mrr else 0 end as churned_mrr,
+        0 as contracted_mrr,
+        case when was_active then unconverted else 0 end as unconverted
+    from judged
+    union all
+    select
+        subscription_key,
+        is_after,
+        period,
+        starts_on,
+        0,
+        0,
+        0,
+        lost_mrr,
+        unconverted
+    from contracted
 )
 
 select
     chain.app_id,
     chain.environment,
     chain.store,
-    judged.period,
-    judged.starts_on::date as starts_on,
-    case when judged.is_after then 1 else -1 end * judged.was_active::integer as churned,
-    case when judged.is_after then 1 else -1 end * (not judged.was_active)::integer as churned_same_period
-from judged
-inner join fact.chain as chain using (subscription_key);
+    figures.period,
+    figures.starts_on::date as starts_on,
+    version.sign * figures.churned as churned,
+    version.sign * figures.churned_same_period as churned_same_period,
+    version.sign * figures.churned_mrr as churned_mrr,
+    version.sign * figures.contracted_mrr as contracted_mrr,
+    version.sign * figures.unconverted as unconverted
+from figures
+inner join fact.chain as chain using (subscription_key)
+cross join lateral (select case when figures.is_after then 1 else -1 end as sign) as version;
 
 call measure.post('period_churn');

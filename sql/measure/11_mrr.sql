@@ -8,7 +8,8 @@ with moving as (
         chain.store,
         entry.*,
         (entry.at at time zone this_run.zone)::date as day,
-        this_run.mrr_factors
+        this_run.mrr_factors,
+        this_run.zone
     from totalled as entry
     inner join fact.chain as chain using (subscription_key)
     cross join this_run
@@ -18,6 +19,9 @@ with moving as (
         or entry.kind in ('renewed', 'product_changed')
         and (entry.price, entry.price_currency, entry.period, entry.days)
         is distinct from (entry.from_price, entry.from_currency, entry.from_period, entry.from_days)
+        -- The same price of another day converts at another rate.
+        or entry.kind in ('renewed', 'product_changed') and entry.price <> 0
+        and (entry.price_currency is distinct from this_run.currency)
 ),
 
 monthly as (
@@ -32,12 +36,27 @@ monthly as (
             moving.from_price,
             coalesce(moving.from_period, from_product.period, ledger.usual_length(moving.from_days)),
             moving.mrr_factors
-        ) as from_mrr
+        ) as from_mrr,
+        conversion.per_euro,
+        conversion.wanted_per_euro,
+        from_conversion.per_euro as from_per_euro,
+        from_conversion.wanted_per_euro as from_wanted_per_euro
     from moving
     left join reference.product as product
         on moving.app_id = product.app_id and moving.product_id = product.product_id
     left join reference.product as from_product
         on moving.app_id = from_product.app_id and moving.from_product_id = from_product.product_id
+    left join conversion
+        on
+            moving.is_before = conversion.is_before
+            and moving.price_currency = conversion.currency
+            and (moving.purchased_at at time zone moving.zone)::date = conversion.day
+    left join conversion as from_conversion
+        on
+            moving.is_before = from_conversion.is_before
+            and moving.from_currency = from_conversion.currency
+            and (coalesce(moving.from_purchased_at, moving.purchased_at) at time zone moving.zone)::date
+            = from_conversion.day
 )
 
 select
@@ -60,6 +79,9 @@ select
     end as kind,
     mrr,
     from_mrr,
+    case when mrr is not null then reference.converted(mrr, per_euro, wanted_per_euro) end as converted,
+    case when from_mrr is not null then reference.converted(from_mrr, from_per_euro, from_wanted_per_euro) end
+    as from_converted,
     -- What is free may name no currency: it is in that of what it comes from or goes to.
     case
         when mrr is not null
@@ -86,7 +108,9 @@ with leg as (
         sign,
         kind,
         coalesce(mrr, 0) as amount,
-        (mrr is null)::integer as unpriced
+        (mrr is null)::integer as unpriced,
+        coalesce(converted, 0) as converted,
+        (mrr is not null and converted is null)::integer as unconverted
     from mrr_move
     where kind in ('new', 'reactivation', 'recovery')
     union all
@@ -101,7 +125,9 @@ with leg as (
         sign,
         kind,
         -coalesce(from_mrr, 0),
-        -(from_mrr is null)::integer
+        -(from_mrr is null)::integer,
+        -coalesce(from_converted, 0),
+        -(from_mrr is not null and from_converted is null)::integer
     from mrr_move
     where kind in ('suspension', 'churn')
     union all
@@ -118,7 +144,9 @@ with leg as (
         sign,
         'moved_out',
         -coalesce(from_mrr, 0),
-        -(from_mrr is null)::integer
+        -(from_mrr is null)::integer,
+        0,
+        0
     from mrr_move
     where
         kind = 'changed'
@@ -136,7 +164,9 @@ with leg as (
         sign,
         'moved_in',
         case when currency = from_currency then coalesce(from_mrr, 0) else coalesce(mrr, 0) end,
-        (mrr is null)::integer
+        (mrr is null)::integer,
+        0,
+        0
     from mrr_move
     where
         kind = 'changed'
@@ -154,9 +184,46 @@ with leg as (
         sign,
         case when mrr > from_mrr then 'expansion' else 'contraction' end,
         mrr - from_mrr,
+        0,
+        0,
         0
     from mrr_move
     where kind = 'changed' and currency = from_currency and mrr <> from_mrr
+    union all
+    -- Converted at the rate of another day, what goes on is another amount.
+    select
+        app_id,
+        environment,
+        store,
+        from_product_id,
+        from_country,
+        from_currency,
+        day,
+        sign,
+        'reconverted',
+        0,
+        0,
+        -coalesce(from_converted, 0),
+        -(from_mrr is not null and from_converted is null)::integer
+    from mrr_move
+    where kind = 'changed'
+    union all
+    select
+        app_id,
+        environment,
+        store,
+        product_id,
+        country,
+        currency,
+        day,
+        sign,
+        'reconverted',
+        0,
+        0,
+        coalesce(converted, 0),
+        (mrr is not null and converted is null)::integer
+    from mrr_move
+    where kind = 'changed'
 )
 
 select
@@ -176,7 +243,10 @@ select
     coalesce(sum(sign * amount) filter (where kind = 'recovery'), 0) as recovery,
     coalesce(sum(sign * amount) filter (where kind = 'moved_in'), 0) as moved_in,
     coalesce(sum(sign * amount) filter (where kind = 'moved_out'), 0) as moved_out,
-    sum(sign * unpriced) as unpriced
+    sum(sign * amount) as mrr,
+    sum(sign * unpriced) as unpriced,
+    sum(sign * converted) as converted,
+    sum(sign * unconverted) as unconverted
 from leg
 group by app_id, environment, store, product_id, country, currency, day;
 
@@ -191,8 +261,10 @@ select
     country,
     currency,
     date_trunc('month', day)::date as month,
-    new + reactivation + expansion + contraction + churn + suspension + recovery + moved_in + moved_out as mrr,
-    unpriced
+    mrr,
+    unpriced,
+    converted,
+    unconverted
 from daily_mrr_difference;
 
 call measure.post_closings('monthly_mrr');

@@ -13,6 +13,7 @@ select
     run.as_of,
     book.settings ->> 'timezone' as zone,
     book.settings ->> 'mrr_factors' as mrr_factors,
+    book.settings ->> 'currency' as currency,
     ((run.as_of - interval '1 microsecond') at time zone (book.settings ->> 'timezone'))::date as day
 from measure.run as run
 inner join measure.book as book using (book_id)

@@ -12,7 +12,9 @@ select
     days.day::date as day,
     ((days.day::date + 1)::timestamp at time zone latest.zone) <= latest.as_of as is_complete,
     coalesce(closing.mrr, 0) + coalesce(since.mrr, 0) as mrr,
-    coalesce(closing.unpriced, 0) + coalesce(since.unpriced, 0) as unpriced
+    coalesce(closing.unpriced, 0) + coalesce(since.unpriced, 0) as unpriced,
+    coalesce(closing.converted, 0) + coalesce(since.converted, 0) as converted,
+    coalesce(closing.unconverted, 0) + coalesce(since.unconverted, 0) as unconverted
 from (
     select
         app_id,
@@ -43,11 +45,10 @@ left join lateral (
 ) as closing on true
 left join lateral (
     select
-        sum(
-            total.new + total.reactivation + total.expansion + total.contraction + total.churn + total.suspension
-            + total.recovery + total.moved_in + total.moved_out
-        ) as mrr,
-        sum(total.unpriced) as unpriced
+        sum(total.mrr) as mrr,
+        sum(total.unpriced) as unpriced,
+        sum(total.converted) as converted,
+        sum(total.unconverted) as unconverted
     from measure.daily_mrr as total
     where
         total.app_id = combination.app_id

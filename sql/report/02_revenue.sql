@@ -22,10 +22,13 @@ select
     case when known.moves and total.untaxed = 0 then trim_scale(total.tax / 1000000) end as tax,
     case when known.moves and total.uncommissioned = 0 then trim_scale(total.commission / 1000000) end as commission,
     case when known.moves and total.unproceeded = 0 then trim_scale(total.proceeds / 1000000) end as proceeds,
-    case when known.moves and total.unproceeded = 0 then 'reported' end as proceeds_basis,
-    null::numeric as net_converted,
-    null::text as converted_to,
-    null::bigint as unconverted_charges,
+    case
+        when known.moves and total.unproceeded = 0
+            then case when total.estimated <> 0 then 'estimated' else 'reported' end
+    end as proceeds_basis,
+    case when known.conversions then trim_scale(total.converted / 1000000) end as net_converted,
+    latest.currency as converted_to,
+    total.unconverted as unconverted_charges,
     ((total.day + 1)::timestamp at time zone latest.zone) <= latest.as_of as is_complete
 from measure.daily_revenue as total
 inner join ingest.app as app using (app_id)
@@ -35,7 +38,13 @@ cross join lateral (
         total.charges > total.unpriced_charges or total.refunded_charges <> total.unknown_refunds
         or total.refunded_charges_by_purchase_day <> total.unknown_refunds_by_purchase_day
         or total.refunds <> 0 or total.refunds_by_purchase_day <> 0 as amounts,
-        total.charges <> 0 or total.refunded_charges <> 0 or total.refunds <> 0 as moves
+        total.charges <> 0 or total.refunded_charges <> 0 or total.refunds <> 0 as moves,
+        total.converted <> 0
+        or total.unconverted = 0 and total.unconverted_refunds = 0
+        and (
+            total.charges > total.unpriced_charges or total.refunded_charges <> total.unknown_refunds
+            or total.refunds <> 0 or total.charges = 0 and total.refunded_charges = 0
+        ) as conversions
 ) as known
 where
     total.charges <> 0 or total.refunded_charges <> 0 or total.refunded_charges_by_purchase_day <> 0
@@ -68,9 +77,9 @@ comment on column report.revenue.proceeds is 'Whole: what the seller receives of
 comment on column report.revenue.proceeds_basis is
 'Detail: reported, or estimated when any charge of the row is; null where proceeds are unknown';
 comment on column report.revenue.net_converted is
-'Flow: net in the reporting currency at the rates of the purchase days; null while nothing is converted';
+'Flow: net in the reporting currency at the rates of the purchase days; null where nothing of the row has a rate';
 comment on column report.revenue.converted_to is 'Detail: the reporting currency';
-comment on column report.revenue.unconverted_charges is 'Flow: charges without a rate';
+comment on column report.revenue.unconverted_charges is 'Flow: charges of known price without a rate, which net_converted leaves out';
 comment on column report.revenue.is_complete is 'Detail: false for the running day';
 
 grant select on report.revenue to tenure_reader, tenure_support, tenure_writer;

@@ -59,6 +59,18 @@ level as (
     from daily
 ),
 
+mrr_level as (
+    select
+        app_id,
+        environment,
+        store,
+        day,
+        sum(sum(converted)) over (partition by app_id, environment, store order by day) as converted,
+        sum(sum(unconverted)) over (partition by app_id, environment, store order by day) as unconverted
+    from measure.daily_mrr
+    group by app_id, environment, store, day
+),
+
 counted as (
     select
         period.*,
@@ -139,7 +151,16 @@ select
                 + counted.churned_unconfirmed
                 - counted.reactivated) / nullif(counted.active_at_start, 0)::numeric, 6)
     ) as churn_rate_net,
-    null::numeric as mrr_churn_rate,
+    case
+        when coalesce(mrr_at_start.unconverted, 0) = 0 and coalesce(total.unconverted, 0) = 0
+            then
+                trim_scale(
+                    round(
+                        (coalesce(total.churned_mrr, 0) + coalesce(total.contracted_mrr, 0))
+                        / nullif(mrr_at_start.converted, 0), 6
+                    )
+                )
+    end as mrr_churn_rate,
     counted.churned_voluntary,
     counted.churned_billing,
     counted.churned_price_increase,
@@ -150,7 +171,20 @@ select
     counted.is_complete
 from counted
 inner join ingest.app as app using (app_id)
-left join measure.period_churn as total using (app_id, environment, store, period, starts_on);
+left join measure.period_churn as total using (app_id, environment, store, period, starts_on)
+left join lateral (
+    select
+        mrr_level.converted,
+        mrr_level.unconverted
+    from mrr_level
+    where
+        mrr_level.app_id = counted.app_id
+        and mrr_level.environment = counted.environment
+        and mrr_level.store = counted.store
+        and mrr_level.day < counted.starts_on
+    order by mrr_level.day desc
+    limit 1
+) as mrr_at_start on true;
 
 comment on view report.churn is
 'Churn, one row per app, store and period: day, week (from Monday), month, quarter and year';
@@ -168,7 +202,8 @@ comment on column report.churn.churn_rate_gross is 'Rate: every churn in the per
 comment on column report.churn.churn_rate_net is
 'Rate: every churn less reactivations / active_at_start; may be negative';
 comment on column report.churn.mrr_churn_rate is
-'Rate: contraction and churned MRR / MRR at the start, converted; null while MRR is not converted';
+'Rate: contraction and churned MRR of those active at the start / MRR at the start, converted; null where part of it has '
+'no rate';
 comment on column report.churn.churned_voluntary is 'Flow: churns, auto-renew was off';
 comment on column report.churn.churned_billing is
 'Flow: churns, the charge failed for good; dated on the day access was lost';

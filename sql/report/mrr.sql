@@ -10,12 +10,15 @@ select
     nullif(closing.currency, '') as currency,
     case when closing.currency <> '' then trim_scale(closing.mrr / 1000000) end as mrr,
     case when closing.currency <> '' then trim_scale(closing.mrr * 12 / 1000000) end as arr,
-    null::numeric as mrr_converted,
-    null::text as converted_to,
+    case
+        when closing.currency <> '' and closing.unconverted = 0 then trim_scale(closing.converted / 1000000)
+    end as mrr_converted,
+    latest.currency as converted_to,
     closing.unpriced as unpriced_subscriptions,
     closing.is_complete
 from measure.daily_mrr_closing as closing
-inner join ingest.app as app using (app_id);
+inner join ingest.app as app using (app_id)
+cross join measure.latest as latest;
 
 comment on view report.mrr is
 'MRR at the end of each day, one row per day, product, country and currency, in units of that currency';
@@ -30,7 +33,7 @@ comment on column report.mrr.mrr is
 'Stock: sum over active chains of the running period''s price, brought to a month; null for unknown prices';
 comment on column report.mrr.arr is 'Stock: 12 x mrr';
 comment on column report.mrr.mrr_converted is
-'Stock: mrr in the reporting currency at the rates of the purchase days; null while nothing is converted';
+'Stock: mrr in the reporting currency at the rates of the purchase days; null where part of it has no rate';
 comment on column report.mrr.converted_to is 'Detail: the reporting currency';
 comment on column report.mrr.unpriced_subscriptions is 'Stock: active chains of unknown price, which are in no MRR';
 comment on column report.mrr.is_complete is 'Detail: false for the running day';

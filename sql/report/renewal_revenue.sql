@@ -34,9 +34,10 @@ comment on column report.renewal_revenue.proceeds is 'Whole: what the seller rec
 comment on column report.renewal_revenue.proceeds_basis is
 'Detail: reported, or estimated when any charge of the row is; null where proceeds are unknown';
 comment on column report.renewal_revenue.net_converted is
-'Flow: net in the reporting currency at the rates of the purchase days; null while nothing is converted';
+'Flow: net in the reporting currency at the rates of the purchase days; null where nothing of the row has a rate';
 comment on column report.renewal_revenue.converted_to is 'Detail: the reporting currency';
-comment on column report.renewal_revenue.unconverted_charges is 'Flow: charges without a rate';
+comment on column report.renewal_revenue.unconverted_charges is
+'Flow: charges of known price without a rate, which net_converted leaves out';
 comment on column report.renewal_revenue.is_complete is 'Detail: false for the running day';
 
 grant select on report.renewal_revenue to tenure_reader, tenure_support, tenure_writer;

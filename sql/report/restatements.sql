@@ -79,6 +79,18 @@ with change as (
         change.app_id,
         change.environment,
         change.store,
+        null,
+        change.day,
+        'revenue.net_converted',
+        sum(change.converted / 1000000.0)
+    from measure.daily_revenue_change as change
+    group by change.run_id, change.app_id, change.environment, change.store, change.day
+    union all
+    select
+        change.run_id,
+        change.app_id,
+        change.environment,
+        change.store,
         nullif(change.currency, ''),
         change.day,
         figure.metric,
@@ -199,7 +211,11 @@ select
     trim_scale(counted.before) as before,
     trim_scale(counted.before + counted.amount) as after,
     coalesce(posted.entries, 0) as entries,
-    case when told.is_new_book then 'setting' else 'new facts' end as cause,
+    case
+        when told.is_new_book then 'setting'
+        when counted.metric = 'revenue.net_converted' and posted.entries is null then 'new rates'
+        else 'new facts'
+    end as cause,
     ((counted.day + 1)::timestamp at time zone latest.zone) <= latest.as_of as is_complete
 from counted
 inner join told using (run_id)
@@ -227,12 +243,13 @@ comment on column report.restatements.store is 'Dimension: the store; null where
 comment on column report.restatements.run is 'Dimension: the number of the run, as in runs';
 comment on column report.restatements.day is 'Dimension: the reporting day whose figure changed';
 comment on column report.restatements.metric is 'Dimension: the report and its column, such as movements.suspended';
-comment on column report.restatements.currency is 'Dimension: ISO 4217 code of an amount; null for counts';
+comment on column report.restatements.currency is 'Dimension: ISO 4217 code of an amount; null for counts and for what is converted';
 comment on column report.restatements.before is 'Detail: the figure of the whole day before the run';
 comment on column report.restatements.after is 'Detail: the figure after it';
 comment on column report.restatements.entries is 'Detail: how many entries the run posted that belong to the day';
 comment on column report.restatements.cause is
-'Detail: setting where the run opened a new book, under which all totals are made anew; else new facts';
+'Detail: setting where the run opened a new book, under which all totals are made anew; new rates where only what amounts '
+'are converted with changed; else new facts';
 comment on column report.restatements.is_complete is 'Detail: false for the running day';
 
 grant select on report.restatements to tenure_reader, tenure_support, tenure_writer;

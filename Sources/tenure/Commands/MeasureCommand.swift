@@ -38,12 +38,15 @@ struct MeasureCommand: Command {
   static func measure(
     _ context: Context, _ database: Database, asOf: Instant, isRebuild: Bool = false, command: String
   ) async throws -> MeasureResult {
-    let reporting = try context.configuration().reporting
+    let configuration = try context.configuration()
+    let reporting = configuration.reporting
+    let commissions = configuration.apps.filter { $0.commission != .standard }.map { ($0.key, $0.commission) }
     let connection = try await database.open()
     let measurer = Measurer(
       connection: connection,
       settings: MeasureSettings(
-        timeZone: reporting.timezone, waitForWord: reporting.waitForWord, monthlyFactors: reporting.mrrFactors),
+        timeZone: reporting.timezone, waitForWord: reporting.waitForWord, monthlyFactors: reporting.mrrFactors,
+        currency: reporting.currency, commissions: Dictionary(uniqueKeysWithValues: commissions)),
       command: command
     ) { progress in
       switch progress {

@@ -1,18 +1,11 @@
 import Foundation
+import Measure
 import Signatures
 import Vocabulary
 
 extension Configuration {
   /// An app and where its events come from.
   struct App: Sendable, Equatable {
-    /// What the store keeps of a price.
-    enum Commission: Sendable, Equatable {
-      case standard
-      case smallBusiness
-      /// A share from 0 to 1.
-      case share(Decimal)
-    }
-
     /// The developer's own key to the store's interface.
     struct AppStoreServer: Sendable, Equatable {
       var issuerID = ""

@@ -33,11 +33,12 @@ struct Installation: Sendable {
 
   /// Writes the configuration anew.
   func configure(
-    reporting: String = "", environments: String = "\"Production\", \"Sandbox\""
+    reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", commission: String = "\"standard\""
   ) throws {
     let listed = "environments: [\(environments)]"
     let sources = "sources: { app_store: { \(listed), roots: [\"root.pem\"] }, tenure: { \(listed) } }"
-    let app = "{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, \(sources) }"
+    let app = "{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, commission: \(commission), "
+      + "\(sources) }"
     try folder.write("{ reporting: { \(reporting) }, apps: [\(app)] }", to: "tenure.json")
   }
 

@@ -24,6 +24,7 @@ struct OracleTests {
   static let reports = [
     "revenue", "renewal_revenue", "active_subscriptions", "movements", "churn", "active_subscribers", "subscriptions",
     "winback_eligibility", "trials", "mrr", "mrr_movement", "refunds", "renewal_rate", "billing_recovery",
+    "customers", "lifetime_value",
   ]
 
   /// An installation with both apps, the catalogue and the win-back offers.
@@ -33,6 +34,8 @@ struct OracleTests {
     let program = Installation(database: try await TestDatabase.clone(), folder: folder)
     try await program.import("catalogue", LifeGenerator.catalogueTable, ["--app", "video"])
     try await program.import("winback", LifeGenerator.offersFile)
+    try await program.import("rates", LifeGenerator.ratesTable)
+    try await program.import("taxes", LifeGenerator.taxesTable)
     return (program, folder)
   }
 
@@ -40,6 +43,7 @@ struct OracleTests {
     let apps = LifeGenerator.apps.map { app in
       """
       { key: "\(app)", bundle_id: "com.example.\(app)", app_apple_id: 1,
+        commission: "\(LifeGenerator.market.smallBusinesses.contains(app) ? "small_business" : "standard")",
         sources: { tenure: { environments: ["Production", "Sandbox"] } } }
       """
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Vocabulary
 
 /// What is sold in generated lives.
@@ -106,5 +107,60 @@ extension LifeGenerator {
       """
     }
     return "[\(objects.joined(separator: ",\n"))]"
+  }()
+
+  /// Exchange rates of working days as invented as the lives, tax rates, and what the stores take. Of the dinar there is no
+  /// rate, of the yen none for some weeks, of the pound none any more from some day on.
+  public static let market: Oracle.Market = {
+    var market = Oracle.Market()
+    let first = Int(Instant("2023-06-01T00:00:00Z")!.microseconds / 86_400_000_000)
+    let last = Int(asOf.microseconds / 86_400_000_000)
+    let bases: [(currency: String, base: Int, step: Int)] = [("GBP", 8600, 7), ("JPY", 1_578_300, 1009), ("USD", 10_823, 13)]
+    for (currency, base, step) in bases {
+      // 1970-01-01 was a Thursday.
+      for day in first...last where (day + 3) % 7 < 5 {
+        if currency == "JPY", (first + 300..<first + 340).contains(day) {
+          if market.rates[currency]?.last?.perEuro != nil { market.rates[currency]?.append((day, nil)) }
+          continue
+        }
+        if currency == "GBP", day > last - 200 {
+          market.rates[currency, default: []].append((day, nil))
+          break
+        }
+        let perEuro = Decimal(base + (day - first) * step % (base / 5)) / 10_000
+        market.rates[currency, default: []].append((day, perEuro))
+      }
+    }
+    let change = Int(Instant("2024-10-01T00:00:00Z")!.microseconds / 86_400_000_000)
+    market.taxes = [
+      "DEU": [(0, Decimal(string: "0.159664")!), (change, Decimal(string: "0.166667")!)],
+      "JPN": [(change, Decimal(string: "0.090909")!)], "KWT": [(0, 0)],
+    ]
+    market.smallBusinesses = ["news"]
+    return market
+  }()
+
+  /// The rates as `tenure rates import` reads them: the newest day first, `N/A` where there is none.
+  public static let ratesTable: String = {
+    let currencies = market.rates.keys.sorted()
+    var rows: [Int: [String: String]] = [:]
+    for (currency, rates) in market.rates {
+      for rate in rates { rows[rate.day, default: [:]][currency] = rate.perEuro.map { "\($0)" } ?? "N/A" }
+    }
+    let lines = rows.sorted { $0.key > $1.key }.map { day, rates in
+      let date = "\(Instant(microseconds: Int64(day) * 86_400_000_000))".prefix(10)
+      return "\(date),\(currencies.map { rates[$0] ?? "N/A" }.joined(separator: ",")),"
+    }
+    return "Date,\(currencies.joined(separator: ",")),\n" + lines.joined(separator: "\n") + "\n"
+  }()
+
+  /// The tax rates as `tenure taxes import` reads them.
+  public static let taxesTable: String = {
+    let rows = market.taxes.sorted { $0.key < $1.key }.flatMap { country, rates in
+      rates.map { from, share in
+        "\(country),\(share),\("\(Instant(microseconds: Int64(from) * 86_400_000_000))".prefix(10))\n"
+      }
+    }
+    return "country,rate,from\n" + rows.joined()
   }()
 }

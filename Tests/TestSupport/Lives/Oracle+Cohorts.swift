@@ -70,6 +70,10 @@ extension Oracle {
     var seen: Int
     var paid: Int?
     var trials: [Int] = []
+    /// On which days they were charged.
+    var charged: Set<Int> = []
+    /// Charges and refunds on their days, converted; `nil` where there is no rate.
+    var money: [(day: Int, amount: Int64?, isCharge: Bool)] = []
   }
 
   private var customersByApp: [String: [String: Customer]] {
@@ -82,14 +86,24 @@ extension Oracle {
     for line in lines where !line.isShared {
       for purchase in line.purchases where !purchase.isShared { on(purchase) { $0.seen = min($0.seen, $1) } }
       for charge in line.charges where !charge.purchase.isShared {
-        on(charge.purchase) { $0.paid = min($0.paid ?? $1, $1) }
+        let purchase = charge.purchase
+        on(purchase) {
+          $0.paid = min($0.paid ?? $1, $1)
+          $0.charged.insert($1)
+          if let price = purchase.price?.amount.value { $0.money.append(($1, converted(price, purchase), true)) }
+          for revocation in purchase.revocations {
+            guard let amount = purchase.returned(by: revocation)?.value else { continue }
+            $0.money.append((calendar.day(of: revocation.at), converted(-amount, purchase), false))
+            guard let reversed = revocation.reversedAt else { continue }
+            $0.money.append((calendar.day(of: reversed), converted(amount, purchase), false))
+          }
+        }
       }
       for trial in line.trials { on(line.periods[trial.period]) { $0.trials.append($1) } }
     }
     return customers
   }
 
-  /// Without `arppu`: the oracle knows no exchange rates.
   func customers() -> OracleReport {
     let windows = [7, 14, 30]
     // A day without any of it is a row too, once its windows have passed.
@@ -97,7 +111,7 @@ extension Oracle {
       "app environment store day",
       """
       new_customers new_paying paying_total started_trial_7d started_trial_14d started_trial_30d paid_7d paid_14d \
-      paid_30d is_complete
+      paid_30d arppu converted_to is_complete
       """)
     for (app, customers) in customersByApp {
       for day in customers.values.map(\.seen).min()!..<calendar.count {
@@ -107,6 +121,8 @@ extension Oracle {
           .share(new.filter { isIn($0, day...day + days) }.count, of: new.count)
         }
         let isComplete = day + 30 < calendar.count && isComplete(day + 30)
+        let payers = customers.values.filter { $0.charged.contains(day) }.count
+        let net = customers.values.flatMap { $0.money.filter { $0.day == day }.compactMap(\.amount) }.reduce(0, +)
         report.add(
           [app, settings.environment, nil, calendar.days[day].date],
           [
@@ -115,7 +131,48 @@ extension Oracle {
           ]
             + windows.map { share($0) { customer, window in customer.trials.contains(where: window.contains) } }
             + windows.map { share($0) { customer, window in customer.paid.map(window.contains) ?? false } }
-            + [.flag(isComplete)])
+            + [
+              payers == 0 ? .null : .share(Decimal(net) / Decimal(payers) / 1_000_000),
+              .text(settings.market.currency), .flag(isComplete),
+            ])
+      }
+    }
+    return report
+  }
+
+  func lifetimeValue() -> OracleReport {
+    var report = OracleReport(
+      "app environment store cohort_on cohort_by days", "subscribers payers net_converted",
+      also: "per_subscriber per_payer converted_to unconverted_charges is_complete")
+    for (app, customers) in customersByApp {
+      for kind in ["week", "month"] {
+        let cohorts = Dictionary(grouping: customers.values) { calendar.start(kind, of: $0.seen) }
+        for (start, members) in cohorts {
+          let first = Int(Instant("\(start)T00:00:00Z")!.microseconds / 86_400_000_000)
+          let next = OracleCalendar.adding(
+            1, of: kind == "week" ? "P1W" : "P1M", to: Instant(microseconds: Int64(first) * 86_400_000_000))
+          let length = Int(next.microseconds / 86_400_000_000) - first
+          for days in [0, 7, 14, 30, 60, 90, 180, 365] {
+            let payers = members.filter { ($0.paid ?? .max) <= $0.seen + days }.count
+            let money: [(day: Int, amount: Int64?, isCharge: Bool)] = members.flatMap { member in
+              member.money.filter { $0.day <= member.seen + days }
+            }
+            let net = money.compactMap(\.amount).reduce(0, +)
+            // The last day of the window of who came on the cohort's last day.
+            let end = first + length - 1 + days
+            let last = calendar.days.firstIndex { $0.number == end }
+            func per(_ count: Int) -> Figure {
+              count == 0 ? .null : .share(Decimal(net) / Decimal(count) / 1_000_000)
+            }
+            report.add(
+              [app, settings.environment, nil, start, kind, "\(days)"],
+              [
+                .count(members.count), .count(payers), .amount(Micros(net)), per(members.count), per(payers),
+                .text(settings.market.currency), .count(money.filter { $0.isCharge && $0.amount == nil }.count),
+                .flag(last.map { $0 < calendar.count && isComplete($0) } ?? false),
+              ])
+          }
+        }
       }
     }
     return report

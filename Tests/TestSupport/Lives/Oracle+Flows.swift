@@ -53,12 +53,14 @@ extension Oracle {
   func churn() -> OracleReport {
     let figures = "active_at_start churned churned_same_period " + Self.reasons.joined(separator: " ")
     var report = OracleReport(
-      "app environment store period starts_on", figures, also: "churn_rate churn_rate_gross churn_rate_net")
+      "app environment store period starts_on", figures, also: "churn_rate churn_rate_gross churn_rate_net mrr_churn_rate")
     for kind in ["day", "week", "month", "quarter", "year"] {
       for period in calendar.periods(kind) {
         let starts = calendar.days[period.days.lowerBound].starts
         let ends = end(of: period.days.upperBound - 1)
         var rows: [[String]: [String: Int]] = [:]
+        // Converted MRR at the start, and what of it was lost; nil where part of it has no rate.
+        var money: [[String]: (start: Int64?, lost: Int64?)] = [:]
         for line in lines where !line.isShared {
           guard let first = line.periods.first else { continue }
           let row = [first.chain.app, first.chain.environment, first.chain.store]
@@ -70,17 +72,38 @@ extension Oracle {
           for move in moves { count(move.kind) }
           let last = moves.max { $0.at < $1.at }
           if last?.kind.hasPrefix("churned_") == true { count(isActive ? "churned" : "churned_same_period") }
+          guard isActive, let stay = line.stay(before: starts) else { continue }
+          func monthly(_ period: Int) -> Int64? { line.periods[period].mrr(catalogue: settings.catalogue)?.value }
+          func add(_ amount: Int64?, of period: Int, to sum: Int64?) -> Int64? {
+            guard let amount else { return sum }
+            return sum.flatMap { known in converted(amount, line.periods[period]).map { known + $0 } }
+          }
+          var (start, lost) = money[row] ?? (0, 0)
+          start = add(monthly(stay.period), of: stay.period, to: start)
+          if let last, last.kind.hasPrefix("churned_") { lost = add(monthly(last.period), of: last.period, to: lost) }
+          for move in moves where move.direction == .onward && move.kind != "won_back" {
+            let (from, to) = (monthly(move.period - 1), monthly(move.period))
+            guard let from, let to, to < from,
+              line.periods[move.period - 1].price?.currency == line.periods[move.period].price?.currency
+            else { continue }
+            lost = add(from - to, of: move.period - 1, to: lost)
+          }
+          money[row] = (start, lost)
         }
         for (row, counts) in rows {
           func count(_ column: String) -> Int { counts[column, default: 0] }
           let start = count("active_at_start")
           let gross = Self.reasons.map(count).reduce(0, +)
           func rate(_ number: Int) -> Figure { .share(number, of: start) }
+          func mrrRate(_ row: [String]) -> Figure {
+            guard let (start, lost) = money[row], let start, let lost, start != 0 else { return .null }
+            return .share(Decimal(lost) / Decimal(start))
+          }
           report.add(
             row + [kind, period.startsOn],
             [.count(start), .count(count("churned")), .count(count("churned_same_period"))]
               + Self.reasons.map { .count(count($0)) }
-              + [rate(count("churned")), rate(gross), rate(gross - count("reactivated"))])
+              + [rate(count("churned")), rate(gross), rate(gross - count("reactivated")), mrrRate(row)])
         }
       }
     }
@@ -102,6 +125,9 @@ extension Oracle {
       }
     }
 
+    /// Whether there is something in it, and none of it unknown.
+    var isWhole: Bool { hasKnown && !hasUnknown }
+
     /// Whether there is something in it, all of it unknown.
     var isUnknown: Bool { hasUnknown && !hasKnown }
 
@@ -113,7 +139,7 @@ extension Oracle {
     let names = "charges unpriced_charges gross refunds net refunds_by_purchase_day net_by_purchase_day"
     var report = OracleReport(
       "app environment store day product_id country offer currency kind", names,
-      also: "tax commission proceeds proceeds_basis is_complete")
+      also: "tax commission proceeds proceeds_basis net_converted converted_to unconverted_charges is_complete")
     struct Row {
       var charges = 0
       var unpriced = 0
@@ -123,6 +149,16 @@ extension Oracle {
       var tax = Sum()
       var commission = Sum()
       var proceeds = Sum()
+      var converted = Sum()
+      var unconverted = 0
+      var isEstimated = false
+
+      mutating func add(_ left: Remainder) {
+        tax.add(left.tax)
+        commission.add(left.commission)
+        proceeds.add(left.proceeds)
+        isEstimated = isEstimated || left.isEstimated
+      }
     }
     struct Key: Hashable {
       var day: Int
@@ -131,7 +167,8 @@ extension Oracle {
       var kind: String
     }
     var rows: [Key: Row] = [:]
-    for charge in lines.flatMap(\.charges) where kinds?.contains(charge.kind) ?? true {
+    let charges = lines.flatMap { line in line.charges.map { (line, $0) } }
+    for (line, charge) in charges where kinds?.contains(charge.kind) ?? true {
       let purchase = charge.purchase
       if purchase.isShared { continue }
       func key(_ moment: Instant) -> Key {
@@ -143,22 +180,18 @@ extension Oracle {
       rows[key(purchase.start), default: Row()].charges += 1
       if price == nil { rows[key(purchase.start), default: Row()].unpriced += 1 }
       rows[key(purchase.start)]?.gross.add(price?.value)
-      rows[key(purchase.start)]?.tax.add(purchase.tax?.value)
-      rows[key(purchase.start)]?.commission.add(purchase.commission?.value)
-      rows[key(purchase.start)]?.proceeds.add(purchase.proceeds?.value)
+      rows[key(purchase.start)]?.add(remainder(price?.value, of: charge, in: line))
+      let converted = converted(price?.value, purchase)
+      if price != nil, converted == nil { rows[key(purchase.start)]?.unconverted += 1 }
+      rows[key(purchase.start)]?.converted.add(converted)
       for revocation in purchase.revocations {
         let amount = purchase.returned(by: revocation)
         if amount == Micros(0) { continue }
-        func share(_ of: Micros?) -> Int64? {
-          guard let of, let amount, let price, price != Micros(0) else { return nil }
-          return of.share(amount.value, of: price.value).value
-        }
         for (moment, sign) in [(revocation.at, Int64(-1)), (revocation.reversedAt ?? asOf, 1)] where moment < asOf {
           var row = rows[key(moment)] ?? Row()
           row.refunds.add(amount.map { sign * $0.value })
-          row.tax.add(share(purchase.tax).map { sign * $0 })
-          row.commission.add(share(purchase.commission).map { sign * $0 })
-          row.proceeds.add(share(purchase.proceeds).map { sign * $0 })
+          row.add(remainder(amount.map { sign * $0.value }, of: charge, in: line))
+          row.converted.add(self.converted(amount.map { sign * $0.value }, purchase))
           rows[key(moment)] = row
         }
         if revocation.reversedAt == nil {
@@ -181,8 +214,11 @@ extension Oracle {
           isNull ? .null : .amount(Micros(row.gross.known + row.refunds.known)),
           row.refundsByPurchase.figure(orNull: isNullByPurchase),
           isNullByPurchase ? .null : .amount(Micros(row.gross.known + row.refundsByPurchase.known)),
-          row.tax.figure(orNull: !row.tax.hasKnown), row.commission.figure(orNull: !row.commission.hasKnown),
-          row.proceeds.figure(orNull: !row.proceeds.hasKnown), row.proceeds.hasKnown ? .text("reported") : .null,
+          row.tax.figure(orNull: !row.tax.isWhole), row.commission.figure(orNull: !row.commission.isWhole),
+          row.proceeds.figure(orNull: !row.proceeds.isWhole),
+          row.proceeds.isWhole ? .text(row.isEstimated ? "estimated" : "reported") : .null,
+          row.converted.figure(orNull: row.converted.isUnknown), .text(settings.market.currency),
+          .count(row.unconverted),
           .flag(isComplete(key.day)),
         ])
     }

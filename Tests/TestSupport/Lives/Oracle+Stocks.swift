@@ -97,16 +97,25 @@ extension Oracle {
 
   func mrr() -> OracleReport {
     var report = OracleReport(
-      "app environment store day product_id country currency", "mrr arr unpriced_subscriptions", also: "is_complete")
-    var sums: [MoneyKey: (mrr: Int64, unpriced: Int)] = [:]
+      "app environment store day product_id country currency", "mrr arr unpriced_subscriptions", also: "mrr_converted converted_to is_complete")
+    var sums: [MoneyKey: (mrr: Int64, unpriced: Int, converted: Int64?)] = [:]
     for line in lines where !line.isShared {
       let monthly = line.periods.map { $0.mrr(catalogue: settings.catalogue) }
       walkDays(line) { day, _, stay in
         guard stay.standing == .active else { return }
         let amount = monthly[stay.period]
         let key = MoneyKey(day, line.periods[stay.period], isPriced: amount != nil)
-        sums[key, default: (0, 0)].mrr += amount?.value ?? 0
-        if amount == nil { sums[key, default: (0, 0)].unpriced += 1 }
+        var sum = sums[key] ?? (0, 0, 0)
+        sum.mrr += amount?.value ?? 0
+        if let amount {
+          // What cannot be converted takes the row along.
+          sum.converted = sum.converted.flatMap { known in
+            converted(amount.value, line.periods[stay.period]).map { known + $0 }
+          }
+        } else {
+          sum.unpriced += 1
+        }
+        sums[key] = sum
       }
     }
     for (key, sum) in sums {
@@ -115,7 +124,8 @@ extension Oracle {
         columns(key),
         [
           isKnown ? .amount(Micros(sum.mrr)) : .null, isKnown ? .amount(Micros(sum.mrr * 12)) : .null,
-          .count(sum.unpriced), .flag(isComplete(key.day)),
+          .count(sum.unpriced), isKnown ? sum.converted.map { .amount(Micros($0)) } ?? .null : .null,
+          .text(settings.market.currency), .flag(isComplete(key.day)),
         ])
     }
     return report

@@ -18,18 +18,21 @@ public struct Oracle {
     public var catalogue: [LifeGenerator.Product]
     /// The configured win-back offers.
     public var offers: [LifeGenerator.WinBackOffer]
+    /// What money is converted with, and what is taken of it.
+    public var market: Market
 
     /// Creates settings.
     public init(
       asOf: Instant, timeZone: String = "UTC", environment: String = "Production",
       catalogue: [LifeGenerator.Product] = LifeGenerator.catalogue,
-      offers: [LifeGenerator.WinBackOffer] = LifeGenerator.offers
+      offers: [LifeGenerator.WinBackOffer] = LifeGenerator.offers, market: Market = LifeGenerator.market
     ) {
       self.asOf = asOf
       self.timeZone = timeZone
       self.environment = environment
       self.catalogue = catalogue
       self.offers = offers
+      self.market = market
     }
   }
 
@@ -141,6 +144,7 @@ public struct Oracle {
     case "billing_recovery": billingRecovery()
     case "retention": retention()
     case "customers": customers()
+    case "lifetime_value": lifetimeValue()
     case "subscriptions": subscriptions()
     case "winback_eligibility": winBackEligibility()
     default: preconditionFailure("the oracle knows no report \(name)")
