@@ -151,7 +151,8 @@ extension Event: Decodable {
     }
     if let words = try container.decodeIfPresent(Detail.self, forKey: .detail) {
       detail = EventDetail(
-        reason: words.reason, direction: words.direction, effective: words.effective, message: words.message)
+        reason: words.reason, direction: words.direction, effective: words.effective,
+        message: words.message?.name)
     }
     rawKind = try container.decodeIfPresent(String.self, forKey: .rawKind)
     if kind == .unrecognised, rawKind == nil { rawKind = kindText }
@@ -161,7 +162,23 @@ extension Event: Decodable {
     var reason: String?
     var direction: String?
     var effective: String?
-    var message: String?
+    var message: Message?
+  }
+
+  /// A store message by its name. The store numbers them: one that has no name here yet is told by its number, alone or as
+  /// text.
+  private struct Message: Decodable {
+    let name: String
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let number = try? container.decode(Int64.self) {
+        name = "storekit_\(number)"
+      } else {
+        let text = try container.decode(String.self)
+        name = Int64(text).map { "storekit_\($0)" } ?? text
+      }
+    }
   }
 }
 

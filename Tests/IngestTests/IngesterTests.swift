@@ -243,6 +243,46 @@ struct IngesterTests {
         """) == ["900"])
   }
 
+  @Test("shown store messages are kept once each, of chains alone, whether a batch is all new or not")
+  func storeMessages() async throws {
+    func shown(_ id: String, _ detail: String, at: String = "2026-03-01T09:30:00Z") -> String {
+      canonicalEvent(id, occurredAt: at, kind: "store_message", extra: ", \"detail\": \(detail)")
+    }
+    let first = shown("e1", "{\"message\": \"billing_issue\"}")
+    let chainless = shown("e2", "{\"message\": \"generic\"}").replacing(
+      ", \"original_transaction_id\": \"1000\"", with: "")
+    try await ingest([first, first, chainless, shown("e3", "{}"), shown("e4", "{\"message\": \"\"}")])
+    #expect(
+      try await rows("select message, shown_at, source, event_id from fact.store_message")
+        == ["billing_issue|2026-03-01 09:30:00+00|tenure|e1"])
+    let again = try await ingest([
+      first, shown("e5", "{\"message\": 9}", at: "2026-03-01T10:30:00Z"), canonicalEvent("e6", transaction: "t"),
+    ])
+    #expect(again == summary(stored: 2, duplicates: 1))
+    #expect(
+      try await rows("select message, event_id from fact.store_message order by 2") == [
+        "billing_issue|e1", "storekit_9|e5",
+      ])
+    // No figure is made of them.
+    #expect(try await rows("select transaction_id from ledger.unsettled") == ["t"])
+  }
+
+  @Test("the days on which something happened are put down, per app, source and environment, whenever it came")
+  func heardDays() async throws {
+    try await ingest([
+      canonicalEvent("e1", occurredAt: "2026-02-27T23:59:59Z"),
+      canonicalEvent("e2", occurredAt: "2026-02-28T00:00:00Z"),
+      canonicalEvent("e3", occurredAt: "2026-02-28T10:00:00Z"),
+      canonicalEvent("e4", occurredAt: "2026-02-28T10:00:00Z", environment: "Sandbox"),
+    ])
+    try await ingest([canonicalEvent("e1", occurredAt: "2026-02-27T23:59:59Z"), canonicalEvent("e5")])
+    #expect(
+      try await rows("select source, environment, day from ingest.heard_day order by environment, day") == [
+        "tenure|Production|2026-02-27", "tenure|Production|2026-02-28", "tenure|Production|2026-03-01",
+        "tenure|Sandbox|2026-02-28",
+      ])
+  }
+
   @Test("a version signed more than a day after its receipt is versioned at its receipt, also when it comes again")
   func clockAhead() async throws {
     let ahead = canonicalEvent("e1", transaction: "t1", signedAt: "2026-03-03T12:00:01Z", isRenewal: true)
@@ -254,6 +294,7 @@ struct IngesterTests {
     #expect(again == summary(duplicates: 2))
     #expect(try await rows("select transaction_id, signed_at from fact.transaction order by 1") == expected)
     #expect(try await rows("select signed_at from fact.renewal") == ["2026-03-02 12:00:00+00"])
+    #expect(try await rows("select source, event_id from fact.clock_ahead") == ["tenure|e1"])
     #expect(try await rows("select signed_at from ingest.event where event_id = 'e1'") == ["2026-03-03 12:00:01+00"])
   }
 

@@ -48,6 +48,21 @@ struct TenureDecoderTests {
     #expect(payload.body == Array(text.utf8))
   }
 
+  @Test(
+    "a store message is any text; a number, alone or as text, is one without a name yet",
+    arguments: [
+      ("\"billing_issue\"", "billing_issue"), ("\"something new\"", "something new"), ("7", "storekit_7"),
+      ("\"7\"", "storekit_7"), ("\"storekit_7\"", "storekit_7"), ("-1", "storekit_-1"),
+    ])
+  func storeMessage(reported: String, name: String) throws {
+    let text = canonicalEvent("e", kind: "store_message", extra: ", \"detail\": {\"message\": \(reported)}")
+    guard case .event(let event, let payload) = decode(text).first else { return #expect(Bool(false), "no event") }
+    #expect(event.kind == .storeMessage)
+    #expect(event.detail.message == name)
+    #expect(payload.body.isEmpty)
+    #expect(rejection(text.replacing("\(reported)}", with: "true}"))?.reason == .malformed)
+  }
+
   @Test("what is missing or of another form is named with its path")
   func fields() {
     let missing = rejection(canonicalEvent("e").replacing("\"occurred_at\"", with: "\"happened_at\""))

@@ -43,11 +43,11 @@ import Testing
     let database = try await TestDatabase.clone()
     let reader = try await Connection.open(try await login("tenure_reader", database))
     let support = try await Connection.open(try await login("tenure_support", database))
-    for figure in ["movements", "revenue", "churn", "active_subscribers", "products", "runs"] {
+    for figure in ["movements", "revenue", "churn", "active_subscribers", "products", "runs", "data_quality"] {
       try await reader.query("select from report.\(figure)")
       try await support.query("select from report.\(figure)")
     }
-    for people in ["subscriptions", "events", "winback_eligibility", "deliveries"] {
+    for people in ["subscriptions", "events", "winback_eligibility", "store_messages", "deliveries"] {
       try await support.query("select from report.\(people)")
       await #expect(throws: PostgresError.self) { try await reader.query("select from report.\(people)") }
     }

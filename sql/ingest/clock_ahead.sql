@@ -1,4 +1,4 @@
--- Versions signed more than a day after their event was first received are versioned at that receipt.
+-- Versions signed more than a day after their event was first received are versioned at that receipt, and put down.
 with receipts as materialized (
     select
         staged.subscription_key,
@@ -27,6 +27,17 @@ with receipts as materialized (
             and stored.source = staged.source
             and stored.event_id = staged.event_id
     where staged.signed_at > stored.received_at + interval '24 hours'
+),
+
+noted as (
+    insert into fact.clock_ahead (subscription_key, source, event_id)
+    select distinct
+        subscription_key,
+        source,
+        event_id
+    from receipts
+    order by subscription_key, source, event_id
+    on conflict do nothing
 ),
 
 transactions as (

@@ -8,6 +8,7 @@ create temporary table if not exists staged_transaction (like fact.transaction) 
 create temporary table if not exists staged_renewal (like fact.renewal) on commit delete rows;
 create temporary table if not exists staged_subscriber (like fact.subscriber) on commit delete rows;
 create temporary table if not exists staged_link (like fact.link) on commit delete rows;
+create temporary table if not exists staged_store_message (like fact.store_message) on commit delete rows;
 
 -- The events of the batch that were not there before: what is announced.
 create temporary table if not exists stored_event (

@@ -58,6 +58,12 @@ extension Connection {
         }
       }
       for file in afterStoring { try execute(file.text) }
+      try query(
+        SQLFiles.text("ingest/heard_day.sql"),
+        [
+          .ints(batch.heardDays.map(\.appID)), .texts(batch.heardDays.map(\.environment)),
+          .ints(batch.heardDays.map(\.day)), .text(batch.source.rawValue),
+        ])
     }
     if !batch.rejections.isEmpty {
       try copyIn(
@@ -103,6 +109,9 @@ extension Connection {
       try copyIn("copy fact.transaction from stdin (format binary)", batch.transactions)
       try copyIn("copy fact.renewal from stdin (format binary)", batch.renewals)
       try copyIn("copy fact.subscriber from stdin (format binary)", batch.subscribers)
+      if !batch.storeMessages.isEmpty {
+        try copyIn("copy fact.store_message from stdin (format binary)", batch.storeMessages)
+      }
       try copyIn("copy ledger.unsettled from stdin (format binary)", batch.unsettled)
       try copyIn("copy stored_event from stdin (format binary)", batch.newEvents)
     } catch let error as PostgresError where error.sqlState == "23505" {
@@ -165,6 +174,7 @@ extension Connection {
       try storeStaged("transaction", transactionCount), try storeStaged("renewal", renewalCount),
       try storeStaged("subscriber", stage(batch.subscribers, "subscriber")),
       try storeStaged("link", stage(batch.links, "link")),
+      try storeStaged("store_message", stage(batch.storeMessages, "store_message")),
     ]
     return areNew.allSatisfy { $0 }
   }
@@ -179,8 +189,8 @@ extension Connection {
     guard count > 0 else { return true }
     let stored = try query(SQLFiles.text("ingest/\(fact).sql"))[0].int("stored")
     if stored == count { return true }
-    // Customers have no event to agree on: it is part of their key.
-    if fact != "subscriber" { try query(SQLFiles.text("ingest/\(fact)_event.sql")) }
+    // Customers and messages have no event to agree on: it is part of their key.
+    if !["subscriber", "store_message"].contains(fact) { try query(SQLFiles.text("ingest/\(fact)_event.sql")) }
     return false
   }
 }

@@ -25,6 +25,7 @@ struct StagedBatch: Sendable {
   private(set) var renewals = BinaryRows()
   private(set) var subscribers = BinaryRows()
   private(set) var links = BinaryRows()
+  private(set) var storeMessages = BinaryRows()
   private(set) var rejections = BinaryRows()
 
   // What is needed beside these to store a batch of which everything is new.
@@ -32,6 +33,8 @@ struct StagedBatch: Sendable {
   private(set) var eventAppIDs: [Int64] = []
   private(set) var eventIDs: [String] = []
   private(set) var unrecognisedCount = 0
+  /// The days on which something happened that the batch tells of, each once, in the order of their keys.
+  private(set) var heardDays: [HeardDay] = []
   /// The rows of `stored_event`.
   private(set) var newEvents = BinaryRows()
   /// The rows of `ledger.unsettled`.
@@ -64,6 +67,27 @@ struct StagedBatch: Sendable {
     addFacts(seen, source)
     addSubscribers(seen, source)
     addLinks(seen)
+    addStoreMessages(seen, source)
+    heardDays = Set(seen.map { HeardDay(appID: $0.appID, $0.event) }).sorted { $0.precedes($1) }
+  }
+
+  /// A day, in UTC, on which something happened in an environment of an app.
+  struct HeardDay: Hashable, Sendable {
+    let appID: Int64
+    let environment: String
+    /// Days since 1970.
+    let day: Int64
+
+    init(appID: Int64, _ event: Event) {
+      self.appID = appID
+      environment = event.environment.rawValue
+      // No event happened before 1970: an earlier moment is refused at the door.
+      day = event.occurredAt.microseconds / 86_400_000_000
+    }
+
+    func precedes(_ other: Self) -> Bool {
+      (appID, environment, day) < (other.appID, other.environment, other.day)
+    }
   }
 
   /// An event with what is worked out from it.
@@ -268,6 +292,42 @@ struct StagedBatch: Sendable {
       links.int64(link.key)
       links.int64(link.previous)
       links.text(link.eventID)
+    }
+  }
+
+  /// What clients report as shown. A report that names no chain, or no message, is an event and no more.
+  private mutating func addStoreMessages(_ seen: [Seen], _ source: Source) {
+    struct Shown {
+      let key: Int64
+      let message: String
+      let at: Int64
+      let eventID: String
+
+      /// Whether this comes before the other by key; nil when both have the same.
+      func precedes(_ other: Self) -> Bool? {
+        if key != other.key { return key < other.key }
+        if let order = message.precedes(other.message) { return order }
+        if at != other.at { return at < other.at }
+        return eventID.precedes(other.eventID)
+      }
+    }
+    let sorted = seen.compactMap { one -> Shown? in
+      guard one.event.kind == .storeMessage || one.event.also.contains(.storeMessage),
+        one.event.originalTransactionID != nil, let message = one.event.detail.message, !message.isEmpty
+      else { return nil }
+      return Shown(
+        key: one.key, message: message, at: one.event.occurredAt.microseconds, eventID: one.event.eventID)
+    }.sorted { $0.precedes($1) ?? false }
+    var last: Shown?
+    for shown in sorted {
+      if let last, last.precedes(shown) == nil { continue }
+      last = shown
+      storeMessages.startRow(columns: 5)
+      storeMessages.int64(shown.key)
+      storeMessages.text(shown.message)
+      storeMessages.timestamp(microseconds: shown.at)
+      storeMessages.text(source.rawValue)
+      storeMessages.text(shown.eventID)
     }
   }
 }

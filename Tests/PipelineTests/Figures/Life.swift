@@ -124,6 +124,11 @@ struct Life: Sendable {
     return life.event(at, [:])
   }
 
+  /// The app reports that it showed an App Store message: by name, or a number where the store has given it none.
+  func shows(_ at: String, _ message: any Sendable) -> Life {
+    event(at, ["kind": "store_message", "detail": ["message": message]])
+  }
+
   /// An event without a fact that says that this chain continues another.
   func continues(_ previous: String, at: String) -> Life {
     event(at, ["previous_original_transaction_id": previous])

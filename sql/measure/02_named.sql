@@ -1,0 +1,73 @@
+-- Puts down the transactions of which the facts contradict each other: those that a chain names although they belong to
+-- another, and those of which sources say different things. What is only left out by one of them is no contradiction.
+create temp table contradicted on commit drop as
+with several as (
+    select
+        subscription_key,
+        transaction_id
+    from version
+    group by subscription_key, transaction_id
+    having min(source collate "C") <> max(source collate "C")
+),
+
+-- What each source says by now.
+told as (
+    select
+        subscription_key,
+        transaction_id,
+        source,
+        (array_agg(type) filter (where stated & (1 << 0) <> 0))[1] as type,
+        (array_agg(product_id) filter (where stated & (1 << 1) <> 0))[1] as product_id,
+        (array_agg(purchased_at) filter (where stated & (1 << 4) <> 0))[1] as purchased_at,
+        (array_agg(expires_at) filter (where stated & (1 << 5) <> 0))[1] as expires_at,
+        (array_agg(price) filter (where stated & (1 << 6) <> 0))[1] as price,
+        (array_agg(currency) filter (where stated & (1 << 6) <> 0))[1] as currency,
+        (array_agg(country) filter (where stated & (1 << 7) <> 0))[1] as country,
+        (array_agg(ownership) filter (where stated & (1 << 9) <> 0))[1] as ownership,
+        (array_agg(offer_type) filter (where stated & (1 << 10) <> 0))[1] as offer_type
+    from (
+        select version.*
+        from version
+        inner join several using (subscription_key, transaction_id)
+        order by subscription_key, transaction_id, source, signed_at desc, digest desc
+    ) as ordered
+    group by subscription_key, transaction_id, source
+)
+
+select
+    subscription_key,
+    transaction_id,
+    'sources_disagree' as doubt
+from told
+group by subscription_key, transaction_id
+having
+    min(type) <> max(type)
+    or min(product_id) <> max(product_id)
+    -- Clocks differ in how finely they tell.
+    or max(purchased_at) - min(purchased_at) > interval '1 minute'
+    or max(expires_at) - min(expires_at) > interval '1 minute'
+    or min(price) <> max(price)
+    or min(currency) <> max(currency)
+    or min(country) <> max(country)
+    or min(ownership) <> max(ownership)
+    or min(offer_type) <> max(offer_type)
+union all
+select
+    subscription_key,
+    transaction_id,
+    'named_elsewhere'
+from home
+where not is_home;
+
+delete from ledger.doubt
+using changed
+where
+    changed.subscription_key = doubt.subscription_key
+    and changed.transaction_id = doubt.transaction_id
+    and (doubt.subscription_key, doubt.transaction_id, doubt.doubt) not in (select * from contradicted);
+
+insert into ledger.doubt
+select *
+from contradicted
+order by subscription_key, transaction_id, doubt
+on conflict do nothing;
