@@ -311,15 +311,18 @@ public struct Explainer: Sendable {
   ) throws {
     let dimensions = cell.columns.filter { $0.role == .dimension && !["day", "starts_on"].contains($0.name) }
       .compactMap { column in cell[column.name].map { "\(Asked.option(column.name)) \($0)" } }
-    let figures = cell.columns.filter { $0.role != .dimension && $0.isNumber && !isNothing(cell[$0.name]) }
-      .map { "\($0.name) \(cell[$0.name] ?? "")" }
+    let moved = zip(asked.figures, sums.figures).filter { $0.1.isMoved }
+    let figures = cell.columns.filter { column in
+      column.role != .dimension && column.isNumber
+        && (!isNothing(cell[column.name]) || moved.contains { $0.0.column.name == column.name })
+    }
+    .map { "\($0.name) \(cell[$0.name] ?? "unknown")" }
     let day = cell["day"] ?? cell["starts_on"] ?? asked.query.on
     try write(
       "\(asked.shape.name) \(asked.query.by == nil ? "on" : "from") \(day): \(dimensions.joined(separator: ", "))\n")
     try write((figures.isEmpty ? "nothing but zeros" : figures.joined(separator: ", ")) + "\n\n")
     guard sums.entries > 0 else { return try write("No entry adds to it.\n") }
 
-    let moved = zip(asked.figures, sums.figures).filter { $0.1.isMoved }
     func text(_ name: String) -> ReportShape.Column {
       ReportShape.Column(name: name, type: "text", role: .detail, meaning: "")
     }
@@ -335,7 +338,7 @@ public struct Explainer: Sendable {
         """
         case
           when cause.event_id is null then 'transaction ' || told.transaction_id
-          else concat_ws(' ', event.raw_kind, '(' || cause.source || ' ' || cause.event_id || ')')
+          else concat_ws(' ', coalesce(event.raw_kind, event.kind), '(' || cause.source || ' ' || cause.event_id || ')')
         end
         """
       ], limit: asked.query.limit)

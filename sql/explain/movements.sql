@@ -20,7 +20,11 @@ select
     case
         when
             kind in ('renewed', 'product_changed') and active = 1
-            and (product_id, country, offer) is distinct from (from_product_id, from_country, from_offer)
+            and (
+                product_id is distinct from from_product_id
+                or country is distinct from from_country
+                or offer is distinct from from_offer
+            )
             then sign
     end as moved_in,
     case when kind = 'churned_voluntary' then sign end as churned_voluntary,

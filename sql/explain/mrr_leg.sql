@@ -46,13 +46,14 @@ placed as (
             ledger.monthly_price(
                 moving.price,
                 coalesce(moving.period, product.period, ledger.usual_length(moving.days)),
-                (select mrr_factors from asked)
+                asked.mrr_factors
             ) as mrr,
             ledger.monthly_price(
                 moving.from_price,
                 coalesce(moving.from_period, from_product.period, ledger.usual_length(moving.from_days)),
-                (select mrr_factors from asked)
+                asked.mrr_factors
             ) as from_mrr
+        from asked
         offset 0
     ) as monthly
 )
@@ -79,9 +80,11 @@ cross join lateral (
     -- A change of product or country moves the old MRR to the new row; a change of currency moves the old out and the new
     -- in; the rest is told where it enters.
     select
-        (placed.product_id, placed.country, placed.in_currency, placed.mrr is null)
-        is distinct from (
-            placed.from_product_id, placed.from_country, placed.out_currency, placed.from_mrr is null
+        (
+            placed.product_id is distinct from placed.from_product_id
+            or placed.country is distinct from placed.from_country
+            or placed.in_currency is distinct from placed.out_currency
+            or (placed.mrr is null) <> (placed.from_mrr is null)
         ) as is_to_other_row
 ) as change
 cross join lateral (
