@@ -42,7 +42,7 @@ let package = Package(
     .target(
       name: "Ingest", dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CZlib"], swiftSettings: strict),
     .target(name: "Measure", dependencies: ["Vocabulary", "Postgres", "SQL"], swiftSettings: strict),
-    .target(name: "Report", dependencies: ["Vocabulary", "Postgres"], swiftSettings: strict),
+    .target(name: "Report", dependencies: ["Vocabulary", "Postgres", "SQL"], swiftSettings: strict),
     .target(
       name: "Forward",
       dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CCurl", "CurlShim"], swiftSettings: strict),

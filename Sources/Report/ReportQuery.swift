@@ -37,6 +37,8 @@ public struct ReportQuery: Sendable {
   public var environment: StoreEnvironment
   /// The moment at which the figures are to have been known; `nil` for now.
   public var asKnownAt: Instant?
+  /// The values that dimensions must have, by the names of their columns; `unknown` also stands for what is not known.
+  var filters: [String: String] = [:]
 
   /// Creates a query for a whole report.
   public init(
@@ -73,6 +75,11 @@ public struct ReportQuery: Sendable {
       conditions.append("(environment = \(bind(environment.rawValue)) or environment is null)")
     }
     if let app { conditions.append("app = \(bind(app))") }
+    for (name, value) in filters.sorted(by: { $0.key < $1.key }) {
+      guard let column = shape.column(name) else { continue }
+      let isMet = "\(column.quoted) = \(bind(value))"
+      conditions.append(value == "unknown" ? "(\(isMet) or \(column.quoted) is null)" : isMet)
+    }
     let day = shape.hasDays ? "day" : shape.hasPeriods ? "starts_on" : nil
     var bounds = Bounds()
     if let from {

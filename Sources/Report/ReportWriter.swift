@@ -6,7 +6,7 @@ struct ReportWriter: Sendable {
   let columns: [ReportShape.Column]
 
   /// A moment as RFC 3339 in UTC, the same in every format.
-  private static func moment(_ expression: String) -> String {
+  static func moment(_ expression: String) -> String {
     "to_char(\(expression) at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
   }
 
@@ -54,12 +54,12 @@ struct ReportWriter: Sendable {
 
   // MARK: - Table
 
-  func writeHead(_ rows: [Row], _ write: (String) throws -> Void) throws -> [Int] {
+  func writeHead(_ rows: [[String?]], _ write: (String) throws -> Void) throws -> [Int] {
     let widths = columns.indices.map { index in
       max(columns[index].name.count, rows.map { $0[index]?.count ?? 0 }.max() ?? 0)
     }
     try write(tableLine(columns.map(\.name), widths))
-    for row in rows { try write(tableLine(row.values, widths)) }
+    for row in rows { try write(tableLine(row, widths)) }
     return widths
   }
 

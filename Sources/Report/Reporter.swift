@@ -133,11 +133,11 @@ public struct Reporter: Sendable {
       } else {
         head.append(row)
         if head.count == 1000 {
-          widths = try writer.writeHead(head, write)
+          widths = try writer.writeHead(head.map(\.values), write)
           head = []
         }
       }
     }
-    if widths == nil { _ = try writer.writeHead(head, write) }
+    if widths == nil { _ = try writer.writeHead(head.map(\.values), write) }
   }
 }

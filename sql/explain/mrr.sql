@@ -1,0 +1,86 @@
+-- Active chains at the end of the day, each with the MRR of its running period and the entry that began it. With all entries
+-- wanted: every one that brought MRR to its row or took it away.
+with running as (
+    select subscription_key
+    from ledger.entry
+    where active <> 0 and at < (select ends_at from asked)
+    group by subscription_key
+    having sum(sign * active) <> 0
+),
+
+moved as (
+    select
+        his.entry_id,
+        his.run_id,
+        his.is_standing,
+        his.at,
+        his.happened,
+        his.subscription_key,
+        his.transaction_id,
+        his.product_id,
+        his.country,
+        his.currency,
+        sum(his.amount) as mrr,
+        sum(his.unpriced) as unpriced,
+        sum(sum(his.amount)) over place as has_mrr,
+        sum(sum(his.unpriced)) over place as has_unpriced,
+        row_number() over (
+            place
+            -- The last one that stands.
+            order by
+                his.is_standing desc,
+                his.at desc,
+                his.purchased_at desc,
+                his.transaction_id desc,
+                his.part desc,
+                his.line desc
+        ) = 1 as is_last
+    from running
+    cross join lateral (
+        select mrr_leg.*
+        from mrr_leg
+        where mrr_leg.subscription_key = running.subscription_key and mrr_leg.at < (select ends_at from asked)
+        offset 0
+    ) as his
+    group by
+        his.entry_id,
+        his.run_id,
+        his.is_standing,
+        his.at,
+        his.purchased_at,
+        his.part,
+        his.line,
+        his.happened,
+        his.subscription_key,
+        his.transaction_id,
+        his.product_id,
+        his.country,
+        his.currency
+    window place as (partition by his.subscription_key, his.product_id, his.country, his.currency)
+),
+
+attributed as (
+    select
+        moved.*,
+        case when asked.wants_all then moved.mrr when moved.is_last then moved.has_mrr end as brings,
+        case when asked.wants_all then moved.unpriced when moved.is_last then moved.has_unpriced end as brings_unpriced
+    from moved
+    cross join asked
+)
+
+select
+    entry_id,
+    run_id,
+    is_standing,
+    at,
+    happened,
+    subscription_key,
+    transaction_id,
+    product_id,
+    country,
+    currency,
+    -- What has no known price is in no currency, and in no MRR.
+    case when currency is not null then brings end as mrr,
+    case when currency is not null then brings * 12 end as arr,
+    brings_unpriced as unpriced_subscriptions
+from attributed;
