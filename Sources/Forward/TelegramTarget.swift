@@ -68,9 +68,13 @@ public struct TelegramTarget: Target {
     let answer = JSONForm.read(Answer.self, from: response.body)
     let isAccepted = (200..<300).contains(response.status)
     if isAccepted, answer?.ok != false {
-      // A page of a proxy on the way is no answer of Telegram.
-      guard response.body.first == UInt8(ascii: "<") else { return .delivered }
-      return .retry(reason: "Telegram answered \(response.status) with a page")
+      // A page or an error of a proxy on the way is no answer of Telegram.
+      let isForeign =
+        response.body.first == UInt8(ascii: "<")
+        || answer == nil && JSONForm.read(ForeignAnswer.self, from: response.body)?.saysError == true
+      return isForeign
+        ? .retry(reason: "Telegram's address answered \(response.status) with what is no answer of Telegram")
+        : .delivered
     }
     let status = isAccepted ? answer?.errorCode ?? 400 : response.status
     let words = answer?.description ?? ""
@@ -139,6 +143,18 @@ public struct TelegramTarget: Target {
       case ok
       case errorCode = "error_code"
       case description, parameters
+    }
+  }
+
+  /// An object of which Telegram would say whether it is `ok`.
+  private struct ForeignAnswer: Decodable {
+    let saysError: Bool
+
+    enum CodingKeys: String, CodingKey { case error, errors }
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      saysError = container.contains(.error) || container.contains(.errors)
     }
   }
 

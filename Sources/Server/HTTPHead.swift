@@ -1,3 +1,5 @@
+import Foundation
+
 /// What a request says before its body.
 struct HTTPHead: Sendable {
   /// The method, such as `GET`.
@@ -11,10 +13,20 @@ struct HTTPHead: Sendable {
 
   /// A head.
   ///
-  /// - Parameter target: Path and query as in the request line.
+  /// - Parameter target: Path and query as in the request line, or a whole address: its authority then stands for the Host
+  ///   header (RFC 9112 section 3.2.2).
   init(method: String, target: String, headers: [(name: String, value: String)]) {
     self.method = method
     self.headers = headers
+    var target = target
+    if let scheme = target.range(of: "://"), ["http", "https"].contains(target[..<scheme.lowerBound].lowercased()) {
+      let rest = target[scheme.upperBound...]
+      let authority = rest.prefix { $0 != "/" && $0 != "?" }
+      let path = rest.dropFirst(authority.count)
+      self.headers.removeAll { $0.name == "host" }
+      self.headers.append((name: "host", value: String(authority)))
+      target = path.hasPrefix("/") ? String(path) : "/" + path
+    }
     let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     path = parts.first.map(String.init) ?? ""
     query = parts.count == 2 ? Self.decodedQuery(parts[1]) : []

@@ -37,6 +37,11 @@ public struct ListenAddress: Sendable, CustomStringConvertible {
     }
   }
 
+  /// Sees whether one can listen there now, so that long work need not be done first to find out.
+  ///
+  /// - Throws: ``ServerError``.
+  public func check() throws(ServerError) { close(try listen().socket) }
+
   /// Opens a socket that listens there.
   ///
   /// - Returns: The socket, and the address with the port that it got.

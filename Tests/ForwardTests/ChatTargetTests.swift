@@ -201,7 +201,8 @@ struct ChatTargetTests {
     }
     let rows: [(Int, String, Meaning)] = [
       (200, #"{"ok":true,"result":{"message_id":42}}"#, .delivered), (200, "", .delivered),
-      (200, "<html>Sign in</html>", .retry), (200, error(400, "Bad Request: chat not found"), .paused),
+      (200, "<html>Sign in</html>", .retry), (200, "{\"error\":\"quota\"}", .retry), (200, "{}", .delivered),
+      (200, error(400, "Bad Request: chat not found"), .paused),
       (200, error(500, "Internal Server Error"), .retry), (200, #"{"ok":false}"#, .refused),
       (400, error(400, "Bad Request: can't parse entities: Character '.' is reserved"), .reworded),
       (400, error(400, "Bad Request: can't parse entities: Unsupported start tag"), .reworded),

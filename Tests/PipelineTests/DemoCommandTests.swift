@@ -112,6 +112,16 @@ struct DemoCommandTests {
     #expect(await program.ended().code == 0)
   }
 
+  @Test("a port that is taken is found out before anything is done")
+  func takenPort() async throws {
+    let receiver = HTTPReceiver()
+    defer { receiver.close() }
+    let outcome = try await TestProgram.run(["demo", "--serve", "--reports-listen", "127.0.0.1:\(receiver.port)"])
+    #expect(outcome.code == 1)
+    #expect(outcome.output == "")
+    #expect(outcome.errors.contains("another address can be given"))
+  }
+
   @Test("a year in which next to nothing happens is a year too", arguments: ["3", "5"])
   func oneCustomer(seed: String) async throws {
     let (code, result) = try await run(try await TestDatabase.empty(), "--subscribers", "1", "--seed", seed)

@@ -207,6 +207,19 @@ struct HTTPHeadTests {
   }
 
   @Test(
+    "a target that is a whole address stands for the Host header",
+    arguments: [
+      ("http://example.com:81/a/b?x=1", "/a/b", "example.com:81"), ("HTTPS://example.com", "/", "example.com"),
+      ("http://example.com?x=1", "/", "example.com"), ("/http://example.com/a", "/http://example.com/a", "other"),
+    ])
+  func absoluteTarget(target: String, path: String, host: String) {
+    let head = HTTPHead(method: "GET", target: target, headers: [(name: "host", value: "other")])
+    #expect(head.path == path)
+    #expect(head.header("host") == host)
+    #expect(head.query.map(\.value) == (target.contains("?") ? ["1"] : []))
+  }
+
+  @Test(
     "a body's length that is told in two ways, or in none that is understood, is ambiguous",
     arguments: [
       ([("content-length", "3")], false), ([("transfer-encoding", "Chunked")], false), ([], false),

@@ -62,10 +62,13 @@ struct DemoCommand: Command {
     let compared: Int
     let differences: [FigureComparison.Difference]
     let seconds: Decimal
+    /// The address of the page, where reports are served.
+    var page: String?
   }
 
   func run(_ context: Context) async throws -> ExitCode {
     let start = ContinuousClock.now
+    try reportsListen?.check()
     let year = Demonstration(subscribers: subscribers, seed: seed, isAltered: isAltered)
     guard let receiver = DemoReceiver() else { throw Failure("no receiver can listen on the loopback interface") }
     defer { receiver.close() }
@@ -93,16 +96,22 @@ struct DemoCommand: Command {
       try await stages.show(reporter)
       for sheet in year.books.sheets { try await comparison.compare(sheet, reporter, app: Demonstration.app) }
       let elapsed = (ContinuousClock.now - start) / .milliseconds(1)
+      let (server, page) = try reportsListen.map { try stages.server(at: $0) } ?? (nil, nil)
       if context.isJSON {
         try context.output.json(
           Result(
             subscribers: subscribers, notifications: mail.received, stored: stored.stored,
             delivered: forwarded.delivered,
-            compared: comparison.count, differences: comparison.differences, seconds: Decimal(Int(elapsed)) / 1000))
+            compared: comparison.count, differences: comparison.differences, seconds: Decimal(Int(elapsed)) / 1000,
+            page: page))
       } else {
         try show(comparison, seconds: Int(elapsed / 1000), context)
+        if let page { try context.output.line("reports: \(page)") }
       }
-      if let reportsListen { try await stages.serve(at: reportsListen) }
+      if let server {
+        await ServeCommand.untilCancelled()
+        _ = await server.stop()
+      }
       return comparison.differences.isEmpty ? .done : .failed
     }
   }

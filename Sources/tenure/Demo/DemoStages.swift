@@ -119,21 +119,14 @@ struct DemoStages: Sendable {
     return summary
   }
 
-  /// Serves the reports until a signal comes. Nothing is received: the year is over.
-  func serve(at address: ListenAddress) async throws {
-    guard let nowhere = ListenAddress("127.0.0.1:0") else { return }
+  /// Serves the reports, and says under which address the page is. Nothing is received: the year is over.
+  func server(at address: ListenAddress) throws -> (Server?, page: String?) {
+    guard let nowhere = ListenAddress("127.0.0.1:0") else { return (nil, nil) }
     let token = String(decoding: Base64URL.encode(RandomBytes.make(count: 32)), as: UTF8.self)
     let server = try Server(
       Server.Settings(ingest: nowhere, reports: address, token: token), open: { try await database.open() },
       now: { .now }, report: { [log = context.log] in ServeCommand.tell($0, log) })
-    let page = "http://\(server.reportsAddress.reachable)/?token=\(token)"
-    if context.isJSON {
-      try context.output.json(["page": page])
-    } else {
-      try context.output.line("reports: \(page)")
-    }
-    await ServeCommand.untilCancelled()
-    _ = await server.stop()
+    return (server, "http://\(server.reportsAddress.reachable)/?token=\(token)")
   }
 
   /// The reports that a business looks at first.
