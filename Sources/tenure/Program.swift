@@ -15,7 +15,8 @@ enum Program {
     ExplainCommand.self,
     ForwardCommand.self, RunCommand.self, ServeCommand.self,
     AppsCommand.self, AppsRenameCommand.self, TargetsCommand.self, TargetsTestCommand.self, TargetsPauseCommand.self,
-    TargetsResumeCommand.self, TargetsReplayCommand.self, CatalogueImportCommand.self, WinbackImportCommand.self,
+    TargetsResumeCommand.self, TargetsReplayCommand.self, RatesImportCommand.self, TaxesImportCommand.self,
+    CatalogueImportCommand.self, WinbackImportCommand.self,
   ]
 
   /// Runs the program with the arguments of the process, and ends the process.

@@ -25,12 +25,17 @@ import Testing
       { apps: [{ key: "example", sources: { tenure: {} } }],
         targets: [{ name: "hook", type: "webhook", url: "https://example.com/", secret: "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz" }] }
       """, to: "tenure.json")
+    let rates = try folder.write(PublishedRates.history, to: "rates.csv")
+    let corrected = try folder.write(PublishedRates.history.replacing("7.5365", with: "N/A"), to: "corrected.csv")
     let environment = [
       "DATABASE_URL": try await login("tenure_writer", database), "TENURE_CONFIG": file,
     ]
     for words in [
       ["ingest", "--source", "tenure", "examples/events.ndjson"], ["winback", "import", "examples/winback.json"],
-      ["catalogue", "import", "examples/catalogue.csv", "--app", "example"], ["run"], ["measure", "--rebuild"],
+      ["catalogue", "import", "examples/catalogue.csv", "--app", "example"], ["rates", "import", rates],
+      ["taxes", "import", "examples/taxes.csv"],
+      // A correction and a replacement need more rights than what is there for the first time.
+      ["rates", "import", corrected], ["taxes", "import", "examples/taxes.csv"], ["run"], ["measure", "--rebuild"],
       ["report", "winback_eligibility"], ["targets"], ["apps"], ["forward", "--once"],
     ] {
       let outcome = try await TestProgram.run(words, environment: environment, directory: root.path)

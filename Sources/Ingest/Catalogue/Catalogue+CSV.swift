@@ -6,37 +6,10 @@ extension Catalogue {
   private static let columns = ["app", "product_id", "group_id", "level", "period", "price", "currency", "country"]
 
   mutating func readTable(_ bytes: ArraySlice<UInt8>, app: String, _ problems: inout [ImportProblem]) {
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      problems.append(ImportProblem("file", "it is not UTF-8"))
-      return
-    }
-    var rows = CSVRows(text)
-    guard let header = rows.next() else {
-      problems.append(
-        ImportProblem("line 1", "the names of the columns are missing: \(Self.columns.joined(separator: ","))"))
-      return
-    }
-    for name in header.fields where !Self.columns.contains(name) {
-      problems.append(
-        ImportProblem("line 1", "there is no column \"\(name)\"; they are \(Self.columns.joined(separator: ","))"))
-    }
-    for name in ["product_id"] where !header.fields.contains(name) {
-      problems.append(ImportProblem("line 1", "the column \(name) is missing"))
-    }
-    if Set(header.fields).count < header.fields.count {
-      problems.append(ImportProblem("line 1", "a column stands there twice"))
-    }
-    guard problems.isEmpty else { return }
-    while let row = rows.next() {
-      let place = "line \(row.line)"
-      guard row.isSound, row.fields.count == header.fields.count else {
-        let found = row.isSound ? "\(row.fields.count)" : "an open quotation mark"
-        problems.append(ImportProblem(place, "\(header.fields.count) fields are needed, and there is \(found)"))
-        continue
-      }
-      let fields = Dictionary(uniqueKeysWithValues: zip(header.fields, row.fields))
-      if let rowApp = fields["app"], !rowApp.isEmpty, rowApp != app { continue }
-      read(fields.filter { !$0.value.isEmpty }, place, &problems)
+    guard var table = CSVTable(bytes, columns: Self.columns, required: ["product_id"], &problems) else { return }
+    while let row = table.next(&problems) {
+      if let rowApp = row.fields["app"], rowApp != app { continue }
+      read(row.fields, row.place, &problems)
     }
   }
 
@@ -81,65 +54,5 @@ extension Catalogue {
         ImportProblem(place, "\(id): there is a price for \(country.isEmpty ? "no country" : country) already"))
     }
     prices.append(Price(productID: id, country: country, currency: fields["currency"], amount: amount))
-  }
-}
-
-/// The rows of a CSV text (RFC 4180); empty lines are passed over.
-struct CSVRows: IteratorProtocol {
-  struct Row {
-    var line: Int
-    var fields: [String]
-    /// Whether every quotation mark is closed.
-    var isSound: Bool
-  }
-
-  private let scalars: [Unicode.Scalar]
-  private var at = 0
-  private var line = 1
-
-  init(_ text: String) { scalars = Array(text.unicodeScalars) }
-
-  mutating func next() -> Row? {
-    while at < scalars.count, scalars[at] == "\n" || scalars[at] == "\r" {
-      if scalars[at] == "\n" { line += 1 }
-      at += 1
-    }
-    guard at < scalars.count else { return nil }
-    var row = Row(line: line, fields: [], isSound: true)
-    while true {
-      let field = readField(&row.isSound)
-      row.fields.append(field)
-      guard at < scalars.count, scalars[at] == "," else { return row }
-      at += 1
-    }
-  }
-
-  private mutating func readField(_ isSound: inout Bool) -> String {
-    var field = String.UnicodeScalarView()
-    guard at < scalars.count, scalars[at] == "\"" else {
-      while at < scalars.count, scalars[at] != ",", scalars[at] != "\n", scalars[at] != "\r" {
-        field.append(scalars[at])
-        at += 1
-      }
-      return String(field)
-    }
-    at += 1
-    while at < scalars.count {
-      let scalar = scalars[at]
-      at += 1
-      if scalar == "\"" {
-        guard at < scalars.count, scalars[at] == "\"" else {
-          // Only a comma or the end of the line may follow.
-          if at < scalars.count, ![",", "\n", "\r"].contains(scalars[at]) { isSound = false }
-          while at < scalars.count, ![",", "\n", "\r"].contains(scalars[at]) { at += 1 }
-          return String(field)
-        }
-        at += 1
-      }
-      if scalar == "\n" { line += 1 }
-      field.append(scalar)
-    }
-    isSound = false
-    return String(field)
   }
 }
