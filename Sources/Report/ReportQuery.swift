@@ -80,7 +80,7 @@ public struct ReportQuery: Sendable {
       let isMet = "\(column.quoted) = \(bind(value))"
       conditions.append(value == "unknown" ? "(\(isMet) or \(column.quoted) is null)" : isMet)
     }
-    let day = shape.hasDays ? "day" : shape.hasPeriods ? "starts_on" : nil
+    let day = shape.hasDays ? "day" : shape.periods?.start
     var bounds = Bounds()
     if let from {
       guard let day else { throw ReportError.noDays(report: shape.name, option: "--from") }
@@ -92,10 +92,15 @@ public struct ReportQuery: Sendable {
       bounds.to = "\(bind(to))::date"
       conditions.append("\(day) <= \(bounds.to ?? "")")
     }
-    if let by, shape.hasPeriods { conditions.append("period = \(bind(by.rawValue))") }
+    if let by, let kind = shape.periods?.kind {
+      if kind == "cohort_by", ![.week, .month].contains(by) {
+        throw ReportError.notAdditive(report: shape.name, why: "its cohorts are of weeks and of months: ask --by for one")
+      }
+      conditions.append("\(kind) = \(bind(by.rawValue))")
+    }
     let filter = conditions.isEmpty ? "" : "\nwhere " + conditions.joined(separator: " and ")
 
-    let span = shape.hasPeriods ? nil : by
+    let span = shape.periods == nil ? by : nil
     if span != nil, !shape.hasDays { throw ReportError.noDays(report: shape.name, option: "--by") }
     guard groupBy != nil || (span ?? .day) != .day else {
       let order = shape.columns.filter { $0.role == .dimension }.map(\.quoted).joined(separator: ", ")

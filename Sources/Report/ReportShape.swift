@@ -52,7 +52,12 @@ public struct ReportShape: Sendable, Equatable {
   public let columns: [Column]
 
   var hasDays: Bool { columns.contains { $0.name == "day" } }
-  var hasPeriods: Bool { columns.contains { $0.name == "period" && $0.role == .dimension } }
+  /// The columns that name the kind of the periods that rows are of, and the first day of each; nil where rows are of days or
+  /// of none.
+  var periods: (kind: String, start: String)? {
+    [("period", "starts_on"), ("cohort_by", "cohort_on")].first { column($0.0) != nil && column($0.1) != nil }
+  }
+  var hasPeriods: Bool { periods != nil }
   func column(_ name: String) -> Column? { columns.first { $0.name == name } }
 }
 

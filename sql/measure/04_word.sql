@@ -71,7 +71,9 @@ select
     case when is_base then months_before end as base_months_before,
     case when is_base then rest_before end as base_rest_before,
     case when is_base then served end as base_served,
-    case when is_base then served_until end as base_served_until
+    case when is_base then served_until end as base_served_until,
+    is_base and paid_number > 0 and not is_first_service as base_is_past_first_service,
+    case when is_base then refunded_number end as base_refunded_number
 from unchanged
 union all
 select
@@ -113,6 +115,8 @@ select
     null,
     null,
     null,
+    null,
+    false,
     null
 from effective
 inner join settling using (subscription_key)

@@ -33,6 +33,8 @@ with worded as (
         line.base_rest_before,
         line.base_served,
         line.base_served_until,
+        line.base_is_past_first_service,
+        line.base_refunded_number,
         this_run.as_of,
         this_run.wait_for_word,
         word.auto_renew,
@@ -56,6 +58,16 @@ with worded as (
                     and coalesce(taken.revocation, 'full') = 'full'
             )
         ) as counts,
+        line.revoked_at is not null
+        and exists (
+            select
+            from unnest(line.revoked_at, line.restored_at, line.revocation)
+                as taken (revoked_at, restored_at, revocation)
+            where
+                taken.revoked_at < this_run.as_of
+                and not coalesce(taken.restored_at < this_run.as_of, false)
+                and coalesce(taken.revocation, 'full') in ('full', 'prorated')
+        ) as is_refunded,
         -- A free period earns nothing; an offer paid up front is spread over the offer's length.
         case when line.is_free then 0 else line.price end as running_price,
         case
@@ -372,6 +384,11 @@ begun as (
             when previous_is_recovered_in_grace then 'billing_recovery'
             else 'renewal'
         end as charge,
+        -- The first service ends where access is lost, other than to a pause or to a retry that succeeds.
+        base_is_past_first_service
+        or has_paid_before and (
+            previous_fate in ('withdrawn', 'ended') or previous_fate = 'failed' and not previous_is_suspended
+        ) as breaks_service,
         is_continuing and not previous_is_trial as follows_paid_time,
         class = 'own' and not is_trial as is_paid_time,
         coalesce(subscription_key <> previous_subscription_key, false) as is_handed_over,
@@ -405,6 +422,13 @@ moved as (
             ) over periods, false
         ) as is_left,
         lead(is_other_row) over periods as is_left_for_other_row,
+        not coalesce(bool_or(breaks_service) over periods, false) and paid_number > 0 as is_first_service,
+        min(
+            case
+                when is_base then least(base_refunded_number, case when is_refunded and not is_free then base_paid_number end)
+                when is_refunded and class = 'own' and not is_free then paid_number
+            end
+        ) over periods as refunded_number,
         served_before - coalesce(max(case when is_new_service then served_before end) over periods, '0') as served,
         sum(
             case
@@ -509,6 +533,8 @@ select
     stretch_started_at,
     months_before,
     rest_before,
+    is_first_service,
+    refunded_number,
     served,
     served_until,
     coalesce(paid_until - purchased_at, '0') as serves,

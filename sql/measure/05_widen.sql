@@ -25,7 +25,9 @@ with too_narrow as (
             derived.months_before,
             derived.rest_before,
             derived.served,
-            derived.served_until
+            derived.served_until,
+            derived.is_first_service,
+            derived.refunded_number
         ) is distinct from (
             stored.class,
             stored.is_trial,
@@ -38,7 +40,9 @@ with too_narrow as (
             stored.months_before,
             stored.rest_before,
             stored.served,
-            stored.served_until
+            stored.served_until,
+            stored.is_first_service,
+            stored.refunded_number
         )
 ),
 

@@ -148,7 +148,9 @@ select
     period.months_before,
     period.rest_before,
     period.served,
-    period.served_until
+    period.served_until,
+    period.is_first_service,
+    period.refunded_number
 from pg_temp.period
 inner join line using (subscription_key, transaction_id)
 left join trial_after using (subscription_key, transaction_id)
@@ -210,6 +212,8 @@ select
     0,
     interval '0',
     served,
+    null,
+    false,
     null
 from bare_charge
 order by subscription_key, purchased_at, transaction_id;
