@@ -1,4 +1,5 @@
 import Ingest
+import Postgres
 import TestSupport
 import Testing
 
