@@ -20,8 +20,8 @@ public struct ExchangeRates: Sendable, Equatable {
   /// The days, the earliest first.
   public let days: [Day]
 
-  /// What a file may hold: some thirty times what the history since 1999 does.
-  private static let sizeLimit = 64 << 20
+  /// What a file may hold: many times what the history since 1999 does, about 2 MB.
+  private static let sizeLimit = 16 << 20
   /// After so many problems the rest of a file is not looked at: it is likely to be another file.
   private static let problemLimit = 20
 
