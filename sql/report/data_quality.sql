@@ -95,19 +95,18 @@ period_at_fault as (
     from ledger.period
     where is_empty and class <> 'one_time' and coalesce(expires_at <= purchased_at, true)
     union all
-    -- Ended without word, less than the wait ago.
+    -- Ended without word, less than the wait ago. Moments are given as single values, so that they bound the index.
     select
-        period.subscription_key,
-        period.transaction_id,
+        subscription_key,
+        transaction_id,
         'awaiting_word'
-    from ledger.period as period
-    cross join book
+    from ledger.period
     where
-        period.due_at between book.as_of and book.as_of + book.wait_for_word
-        and period.closing is null
-        and not period.is_empty
-        and period.expires_at < book.as_of
-        and not (period.is_failed and coalesce(period.grace_expires_at >= book.as_of, false))
+        due_at between (select book.as_of from book) and (select book.as_of + book.wait_for_word from book)
+        and closing is null
+        and not is_empty
+        and expires_at < (select book.as_of from book)
+        and not (is_failed and coalesce(grace_expires_at >= (select book.as_of from book), false))
     union all
     select
         subscription_key,

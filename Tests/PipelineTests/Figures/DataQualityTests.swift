@@ -1,4 +1,4 @@
-import Foundation
+import Postgres
 import Testing
 
 @Suite("Figures: data quality", .fewAtOnce)
