@@ -79,7 +79,7 @@ begin
     call measure.sum_contributions(total, stored);
     if to_regclass('measure.' || quote_ident(total || '_change')) is not null then
         execute format(
-            'insert into measure.%1$I (run_id, %2$s) select this_run.run_id, %2$s from %3$I cross join this_run',
+            'insert into measure.%1$I (run_id, %2$s) select (select run_id from this_run), %2$s from %3$I',
             total || '_change', columns, total || '_difference'
         );
     end if;

@@ -66,8 +66,8 @@ select
     ((counted.day + 31)::timestamp at time zone latest.zone) <= latest.as_of as is_complete
 from counted
 inner join ingest.app as app using (app_id)
-cross join measure.latest as latest
-left join earned using (app_id, environment, day);
+left join earned using (app_id, environment, day)
+cross join measure.latest as latest;
 
 comment on view report.customers is
 'Customers, one row per app and day, over all stores: who is first seen on the day, and what those do within so many days';

@@ -10,7 +10,7 @@ struct CustomerTests {
   func counts() async throws {
     let tried = Life("a", subscriber: "u1").tries("2025-01-01", until: "2025-01-08")
     let program = try await Installation([
-      tried.renews(until: "2025-02-08", with: ["price": 10]),
+      tried.renews(until: "2025-02-08", without: ["offer"], with: ["price": 10]),
       // Another chain of the same customer, later.
       Life("b", subscriber: "u1").buys("2025-01-20", until: "2025-02-20", price: 5),
       // A one-time purchase makes a customer too; Family Sharing does not.
@@ -35,7 +35,7 @@ struct CustomerTests {
   @Test("the windows hold their last day and no day more")
   func windows() async throws {
     func converts(_ chain: String, after days: Int) -> Life {
-      Life(chain).tries("2025-01-01", until: Life.day(of: 1 + days)).renews(until: "2025-06-01", with: ["price": 10])
+      Life(chain).tries("2025-01-01", until: Life.day(of: 1 + days)).renews(until: "2025-06-01", without: ["offer"], with: ["price": 10])
     }
     let program = try await Installation(
       [converts("a", after: 7), converts("b", after: 8), converts("c", after: 30), converts("d", after: 31)],
@@ -69,7 +69,7 @@ struct CustomerTests {
 
   @Test("a purchase on day 5 refunded on day 10 counts in the window of 7 days, and not in that of 14")
   func refundInWindows() async throws {
-    let life = Life("a").tries("2025-01-06", until: "2025-01-11").renews(until: "2025-02-11", with: ["price": 10])
+    let life = Life("a").tries("2025-01-06", until: "2025-01-11").renews(until: "2025-02-11", without: ["offer"], with: ["price": 10])
       .isRefunded("2025-01-16")
     let program = try await Installation([life], asOf: "2025-03-01")
     let columns = "cohort_on cohort_by days subscribers payers net_converted per_subscriber per_payer is_complete"

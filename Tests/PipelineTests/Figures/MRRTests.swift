@@ -25,6 +25,16 @@ struct MRRTests {
       is: ["EUR 8.5", "USD 70", "- -"])
   }
 
+  @Test(
+    "half a micro goes to the even neighbour", arguments: [(0.000005, "0.000002"), (0.000007, "0.000004"), (0.000001, "0")]
+  )
+  func halfToEven(price: Double, mrr: String) async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-04-01", price: price, with: ["period": "P2M"])
+    let program = try await Installation([life], asOf: "2025-02-02")
+    try await expect(program.lines("mrr", "mrr"), is: mrr == "0" ? [] : [mrr])
+    try await expect(program.lines("subscriptions", "mrr"), is: [mrr])
+  }
+
   @Test("RevenueCat's factors are day x 30 and week x 4, and a change of factors posts nothing")
   func factors() async throws {
     let program = try await Installation(

@@ -17,6 +17,7 @@ struct RestatementTests {
       program.lines("restatements", Self.columns),
       is: [
         "2 2025-01-01 mrr_movement.new USD 20 17 2 new facts", "2 2025-01-01 revenue.gross USD 20 17 2 new facts",
+        "2 2025-01-01 revenue.net_converted - 20 17 2 new facts",
       ])
     // The store gives up: what was suspended was lost.
     try await program.ingest([lost.says("2025-02-05", retry: false, reason: "billing")])
