@@ -25,6 +25,25 @@ struct MRRTests {
       is: ["EUR 8.5", "USD 70", "- -"])
   }
 
+  @Test("where the transaction does not tell its length the catalogue does, and then what is nearest")
+  func lengthFromCatalogue() async throws {
+    let program = try await Installation()
+    try await program.import("catalogue", "product_id,level,period\nmonthly,1,P1M\n", ["--app", "video"])
+    try await program.ingest([
+      Life("a").buys("2025-02-01", until: "2025-02-13", price: 12),
+      Life("b").buys("2025-02-01", until: "2025-02-13", "other", price: 12),
+    ])
+    try await program.measure(asOf: "2025-02-03")
+    let columns = "product_id mrr"
+    let now = ["--from", "2025-02-02"]
+    try await expect(program.lines("mrr", columns, now), is: ["monthly 12", "other 26"])
+    // A catalogue that says otherwise is a changed setting.
+    try await program.import("catalogue", "product_id,level,period\nmonthly,1,P2M\n", ["--app", "video"])
+    let posted = try await program.measure(asOf: "2025-02-03")
+    #expect(posted == 0)
+    try await expect(program.lines("mrr", columns, now), is: ["monthly 6", "other 26"])
+  }
+
   @Test(
     "half a micro goes to the even neighbour", arguments: [(0.000005, "0.000002"), (0.000007, "0.000004"), (0.000001, "0")]
   )

@@ -24,7 +24,7 @@ struct OracleTests {
   static let reports = [
     "revenue", "renewal_revenue", "active_subscriptions", "movements", "churn", "active_subscribers", "subscriptions",
     "winback_eligibility", "trials", "mrr", "mrr_movement", "refunds", "renewal_rate", "billing_recovery",
-    "customers", "lifetime_value",
+    "customers", "lifetime_value", "retention",
   ]
 
   /// An installation with both apps, the catalogue and the win-back offers.
