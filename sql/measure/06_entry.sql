@@ -9,7 +9,7 @@ with episode as (
         period.is_paid_time,
         period.is_trial,
         -- What returns nothing, as the end of Family Sharing, is no refund of the charge.
-        case when (taken.refund is distinct from 0) then period.charge end as charge,
+        case when coalesce(taken.revocation, 'full') in ('full', 'prorated') then period.charge end as charge,
         period.switched_at,
         period.fate = 'withdrawn' and taken.revoked_at = period.lost_at as is_at_end,
         taken.nth,
@@ -21,8 +21,8 @@ with episode as (
         as is_interruption
     from period
     inner join line using (subscription_key, transaction_id)
-    cross join lateral unnest(line.revoked_at, line.restored_at, line.refund)
-    with ordinality as taken (revoked_at, restored_at, refund, nth)
+    cross join lateral unnest(line.revoked_at, line.restored_at, line.refund, line.revocation)
+    with ordinality as taken (revoked_at, restored_at, refund, revocation, nth)
     where period.revoked_at is not null and taken.revoked_at < period.as_of
 )
 
@@ -458,17 +458,20 @@ bare_charge.price as amount
 taken.revoked_at,
 'refunded',
 -taken.refund
-    from unnest(bare_charge.revoked_at, bare_charge.refund) as taken (revoked_at, refund)
-    where (taken.refund is distinct from 0)
+    from unnest(bare_charge.revoked_at, bare_charge.refund, bare_charge.revocation)
+        as taken (revoked_at, refund, revocation)
+    where coalesce(taken.revocation, 'full') in ('full', 'prorated')
     union all
     select
 1,
 given.restored_at,
 'refund_reversed',
 given.refund
-    from unnest(bare_charge.revoked_at, bare_charge.restored_at, bare_charge.refund)
-        as given (revoked_at, restored_at, refund)
-    where given.revoked_at < (select as_of from this_run) and (given.refund is distinct from 0)
+    from unnest(bare_charge.revoked_at, bare_charge.restored_at, bare_charge.refund, bare_charge.revocation)
+        as given (revoked_at, restored_at, refund, revocation)
+    where
+        given.revoked_at < (select as_of from this_run)
+        and coalesce(given.revocation, 'full') in ('full', 'prorated')
 ) as happened
 where bare_charge.charge is not null and happened.at < (select as_of from this_run);
 

@@ -38,6 +38,19 @@ struct RevenueTests {
     #expect(byPurchaseDay == ["10 \(known ?? "0")"])
   }
 
+  @Test("a charge of 0 that is refunded is a refunded charge, of 0")
+  func refundOfNothing() async throws {
+    let program = try await Installation(
+      [
+        Life("a").buys("2025-02-01", until: "2025-03-03", price: 0).isRefunded("2025-02-04"),
+        Life("b").buys("2025-02-01", price: 0, with: ["type": "consumable"]).isRefunded("2025-02-04"),
+        Life("c").buys("2025-02-01", price: 0, with: ["type": "consumable"]).isRefunded("2025-02-04", "family"),
+      ], asOf: "2025-02-06")
+    try await expect(
+      program.lines("refunds", "day charges refunded_charges amount refunded_charges_by_purchase_day"),
+      is: ["2025-02-01 3 0 0 2", "2025-02-04 0 2 0 0"])
+  }
+
   @Test("a change of product recovered in grace is a charge of the change, not of the recovery")
   func changeInGrace() async throws {
     let life = plain.says("2025-03-03 00:01", retry: true, grace: "2025-03-17")
