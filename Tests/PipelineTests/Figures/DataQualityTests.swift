@@ -57,7 +57,6 @@ struct DataQualityTests {
     #expect(row["app"] == "video" && row["environment"] == "Production" && row["store"] == "app_store")
     #expect(row["what_to_do"]?.description.contains("price") == true)
     try await expect(found(program, ["--environment", "Sandbox"]), is: ["unpriced_charges 1 b-1"])
-    try await expect(found(program, ["--app", "another"]), is: [])
     #expect(try await program.run(["report", "data_quality"]).contains("unpriced_charges"))
   }
 
