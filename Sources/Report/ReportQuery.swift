@@ -94,7 +94,8 @@ public struct ReportQuery: Sendable {
     }
     if let by, let kind = shape.periods?.kind {
       if kind == "cohort_by", ![.week, .month].contains(by) {
-        throw ReportError.notAdditive(report: shape.name, why: "its cohorts are of weeks and of months: ask --by for one")
+        throw ReportError.notAdditive(
+          report: shape.name, why: "its cohorts are of weeks and of months: ask --by for one")
       }
       conditions.append("\(kind) = \(bind(by.rawValue))")
     }

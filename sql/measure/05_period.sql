@@ -425,7 +425,8 @@ moved as (
         not coalesce(bool_or(breaks_service) over periods, false) and paid_number > 0 as is_first_service,
         min(
             case
-                when is_base then least(base_refunded_number, case when is_refunded and not is_free then base_paid_number end)
+                when is_base
+                    then least(base_refunded_number, case when is_refunded and not is_free then base_paid_number end)
                 when is_refunded and class = 'own' and not is_free then paid_number
             end
         ) over periods as refunded_number,

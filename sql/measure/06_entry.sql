@@ -8,7 +8,7 @@ with episode as (
         period.class,
         period.is_paid_time,
         period.is_trial,
-        -- What returns nothing, as the end of Family Sharing, is no refund of the charge.
+        -- What the end of Family Sharing, and words that nobody knows, return is no refund of the charge.
         case when coalesce(taken.revocation, 'full') in ('full', 'prorated') then period.charge end as charge,
         period.switched_at,
         period.fate = 'withdrawn' and taken.revoked_at = period.lost_at as is_at_end,

@@ -230,7 +230,8 @@ tax as (
         rate,
         from_day::timestamp at time zone this_run.zone as starts_at,
         coalesce(
-            lead(from_day) over (partition by country order by from_day)::timestamp at time zone this_run.zone, 'infinity'
+            lead(from_day) over (partition by country order by from_day)::timestamp at time zone this_run.zone,
+            'infinity'
         ) as ends_at
     from reference.tax_rate
     cross join this_run

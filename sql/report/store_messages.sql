@@ -37,7 +37,7 @@ asked as (
         from fact.renewal
         where price_increase = 'pending'
     ) as ever
-    inner join ledger.chain as chain using (subscription_key)
+    inner join ledger.chain using (subscription_key)
     inner join ledger.period as period using (subscription_key, purchased_at, transaction_id)
     cross join measure.latest as latest
     cross join lateral (
@@ -83,8 +83,10 @@ winnable as (
                 case
                     when offered.source = 'rules'
                         then
-                            ((lost.at at time zone 'UTC') + make_interval(months => coalesce(offer.min_months_since, 0)))
-                            at time zone 'UTC'
+                            (
+                                (lost.at at time zone 'UTC')
+                                + make_interval(months => coalesce(offer.min_months_since, 0))
+                            ) at time zone 'UTC'
                 end,
                 case
                     when offered.source = 'rules'

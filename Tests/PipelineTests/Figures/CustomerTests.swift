@@ -9,15 +9,16 @@ struct CustomerTests {
   @Test("a customer is new on the day of the earliest purchase, over all chains, and pays from the first charge on")
   func counts() async throws {
     let tried = Life("a", subscriber: "u1").tries("2025-01-01", until: "2025-01-08")
-    let program = try await Installation([
-      tried.renews(until: "2025-02-08", without: ["offer"], with: ["price": 10]),
-      // Another chain of the same customer, later.
-      Life("b", subscriber: "u1").buys("2025-01-20", until: "2025-02-20", price: 5),
-      // A one-time purchase makes a customer too; Family Sharing does not.
-      Life("c", subscriber: "u2").buys("2025-01-01", price: 3, with: ["type": "consumable"]),
-      Life("d", subscriber: "u3").buys("2025-01-01", until: "2025-02-01", with: ["ownership": "family_shared"]),
-      Life("e").buys("2025-01-16", until: "2025-02-16", price: 8),
-    ], asOf: "2025-03-01")
+    let program = try await Installation(
+      [
+        tried.renews(until: "2025-02-08", without: ["offer"], with: ["price": 10]),
+        // Another chain of the same customer, later.
+        Life("b", subscriber: "u1").buys("2025-01-20", until: "2025-02-20", price: 5),
+        // A one-time purchase makes a customer too; Family Sharing does not.
+        Life("c", subscriber: "u2").buys("2025-01-01", price: 3, with: ["type": "consumable"]),
+        Life("d", subscriber: "u3").buys("2025-01-01", until: "2025-02-01", with: ["ownership": "family_shared"]),
+        Life("e").buys("2025-01-16", until: "2025-02-16", price: 8),
+      ], asOf: "2025-03-01")
     try await expect(
       program.lines("customers", Self.counts).filter { !$0.contains(" 0 0 ") },
       is: ["2025-01-01 2 1 1", "2025-01-08 0 1 2", "2025-01-16 1 1 3"])
@@ -35,7 +36,8 @@ struct CustomerTests {
   @Test("the windows hold their last day and no day more")
   func windows() async throws {
     func converts(_ chain: String, after days: Int) -> Life {
-      Life(chain).tries("2025-01-01", until: Life.day(of: 1 + days)).renews(until: "2025-06-01", without: ["offer"], with: ["price": 10])
+      Life(chain).tries("2025-01-01", until: Life.day(of: 1 + days)).renews(
+        until: "2025-06-01", without: ["offer"], with: ["price": 10])
     }
     let program = try await Installation(
       [converts("a", after: 7), converts("b", after: 8), converts("c", after: 30), converts("d", after: 31)],
@@ -44,7 +46,8 @@ struct CustomerTests {
     try await expect(
       program.lines("customers", paid, ["--to", "2025-01-01"]), is: ["0.25 0.5 0.75 true"])
     try await program.measure(asOf: "2025-02-02")
-    try await expect(program.lines("customers", paid, ["--to", "2025-01-02"]), is: ["0.25 0.5 0.75 true", "- - - true"])
+    try await expect(
+      program.lines("customers", paid, ["--to", "2025-01-02"]), is: ["0.25 0.5 0.75 true", "- - - true"])
     try await expect(
       program.lines("customers", "is_complete", ["--from", "2025-01-03", "--to", "2025-01-03"]), is: ["false"])
   }
@@ -69,8 +72,10 @@ struct CustomerTests {
 
   @Test("a purchase on day 5 refunded on day 10 counts in the window of 7 days, and not in that of 14")
   func refundInWindows() async throws {
-    let life = Life("a").tries("2025-01-06", until: "2025-01-11").renews(until: "2025-02-11", without: ["offer"], with: ["price": 10])
-      .isRefunded("2025-01-16")
+    let life = Life("a").tries("2025-01-06", until: "2025-01-11").renews(
+      until: "2025-02-11", without: ["offer"], with: ["price": 10]
+    )
+    .isRefunded("2025-01-16")
     let program = try await Installation([life], asOf: "2025-03-01")
     let columns = "cohort_on cohort_by days subscribers payers net_converted per_subscriber per_payer is_complete"
     let rows = try await program.lines("lifetime_value", columns)

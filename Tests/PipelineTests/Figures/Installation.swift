@@ -37,7 +37,8 @@ struct Installation: Sendable {
   ) throws {
     let listed = "environments: [\(environments)]"
     let sources = "sources: { app_store: { \(listed), roots: [\"root.pem\"] }, tenure: { \(listed) } }"
-    let app = "{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, commission: \(commission), "
+    let app =
+      "{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, commission: \(commission), "
       + "\(sources) }"
     try folder.write("{ reporting: { \(reporting) }, apps: [\(app)] }", to: "tenure.json")
   }

@@ -45,7 +45,8 @@ struct MRRTests {
   }
 
   @Test(
-    "half a micro goes to the even neighbour", arguments: [(0.000005, "0.000002"), (0.000007, "0.000004"), (0.000001, "0")]
+    "half a micro goes to the even neighbour",
+    arguments: [(0.000005, "0.000002"), (0.000007, "0.000004"), (0.000001, "0")]
   )
   func halfToEven(price: Double, mrr: String) async throws {
     let life = Life("a").buys("2025-02-01", until: "2025-04-01", price: price, with: ["period": "P2M"])

@@ -167,8 +167,10 @@ struct MoneyTests {
 
   @Test("after a year of paid service the store takes 15 %; a gap of more than 60 days starts again")
   func firstYear() async throws {
-    let yearly = Life("a").tries("2022-12-01", until: "2023-01-01").renews(until: "2024-01-01", without: ["offer"], with: ["price": 100])
-      .renews(until: "2025-01-01")
+    let yearly = Life("a").tries("2022-12-01", until: "2023-01-01").renews(
+      until: "2024-01-01", without: ["offer"], with: ["price": 100]
+    )
+    .renews(until: "2025-01-01")
     let returning = yearly.renews("2025-02-28", until: "2026-02-28")
     let late = Life("b").buys("2023-01-01", until: "2024-01-01", price: 100)
       .buys("2024-03-02", until: "2025-03-02", price: 100)

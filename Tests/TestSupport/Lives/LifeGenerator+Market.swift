@@ -115,7 +115,9 @@ extension LifeGenerator {
     var market = Oracle.Market()
     let first = Int(Instant("2023-06-01T00:00:00Z")!.microseconds / 86_400_000_000)
     let last = Int(asOf.microseconds / 86_400_000_000)
-    let bases: [(currency: String, base: Int, step: Int)] = [("GBP", 8600, 7), ("JPY", 1_578_300, 1009), ("USD", 10_823, 13)]
+    let bases: [(currency: String, base: Int, step: Int)] = [
+      ("GBP", 8600, 7), ("JPY", 1_578_300, 1009), ("USD", 10_823, 13),
+    ]
     for (currency, base, step) in bases {
       // 1970-01-01 was a Thursday.
       for day in first...last where (day + 3) % 7 < 5 {

@@ -53,7 +53,8 @@ extension Oracle {
   func churn() -> OracleReport {
     let figures = "active_at_start churned churned_same_period " + Self.reasons.joined(separator: " ")
     var report = OracleReport(
-      "app environment store period starts_on", figures, also: "churn_rate churn_rate_gross churn_rate_net mrr_churn_rate")
+      "app environment store period starts_on", figures,
+      also: "churn_rate churn_rate_gross churn_rate_net mrr_churn_rate")
     for kind in ["day", "week", "month", "quarter", "year"] {
       for period in calendar.periods(kind) {
         let starts = calendar.days[period.days.lowerBound].starts

@@ -97,7 +97,8 @@ extension Oracle {
 
   func mrr() -> OracleReport {
     var report = OracleReport(
-      "app environment store day product_id country currency", "mrr arr unpriced_subscriptions", also: "mrr_converted converted_to is_complete")
+      "app environment store day product_id country currency", "mrr arr unpriced_subscriptions",
+      also: "mrr_converted converted_to is_complete")
     var sums: [MoneyKey: (mrr: Int64, unpriced: Int, converted: Int64?)] = [:]
     for line in lines where !line.isShared {
       let monthly = line.periods.map { $0.mrr(catalogue: settings.catalogue) }
