@@ -243,27 +243,41 @@ select
         when 'unpriced_charges'
             then 'Send the price by another source that knows it: these are among the charges, and in no amount.'
         when 'missing_rates'
-            then 'Import the rates with `tenure rates import`: these charges are not in converted amounts. The example is the currency without a rate.'
+            then
+                'Import the rates with `tenure rates import`: these charges are not in converted amounts. The '
+                'example is the currency without a rate.'
         when 'unknown_currencies'
             then 'Correct the code at the source: ISO 4217 does not know it.'
         when 'unconfirmed_lapses'
             then 'Fetch the histories of these chains: they ended and no source said why.'
         when 'awaiting_word'
-            then 'Nothing yet: these ended less than the wait for word ago and count as active until a source tells, or the wait is over.'
+            then
+                'Nothing yet: these ended less than the wait for word ago and count as active until a source '
+                'tells, or the wait is over.'
         when 'history_begins_late'
-            then 'Fetch the whole transaction history: what is known of these chains begins with a renewal, counted as new.'
+            then
+                'Fetch the whole transaction history: what is known of these chains begins with a renewal, '
+                'counted as new.'
         when 'empty_periods'
-            then 'Look the transaction up at its source: it has no end, or one not after its beginning, and so gives no access.'
+            then
+                'Look the transaction up at its source: it has no end, or one not after its beginning, and so '
+                'gives no access.'
         when 'transactions_in_two_chains'
-            then 'Correct the source that names the wrong chain: the transaction is counted in the chain of the best source.'
+            then
+                'Correct the source that names the wrong chain: the transaction is counted in the chain of the '
+                'best source.'
         when 'sources_disagree'
             then 'Compare what the sources say of the transaction: the best source''s word counts.'
         when 'clock_ahead'
-            then 'Set the clock of the source: what it signed lies more than a day after its receipt and counts as of the receipt.'
+            then
+                'Set the clock of the source: what it signed lies more than a day after its receipt and counts '
+                'as of the receipt.'
         when 'unrecognised_kinds'
             then 'Nothing is lost, their facts are used; a newer version of the program may know the kind.'
         when 'missing_products'
-            then 'Import the catalogue with `tenure catalogue import`: levels, names and lengths of these products are unknown.'
+            then
+                'Import the catalogue with `tenure catalogue import`: levels, names and lengths of these '
+                'products are unknown.'
         when 'stream_gaps'
             then 'Check the receiver of the source, and fetch or send again what happened from the example''s day on.'
     end as what_to_do

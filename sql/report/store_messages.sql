@@ -83,7 +83,10 @@ winnable as (
                 case
                     when offered.source = 'rules'
                         then
-                            ((lost.at at time zone 'UTC') + make_interval(months => coalesce(offer.min_months_since, 0)))
+                            (
+                                (lost.at at time zone 'UTC')
+                                + make_interval(months => coalesce(offer.min_months_since, 0))
+                            )
                             at time zone 'UTC'
                 end,
                 case
