@@ -86,7 +86,8 @@ winnable as (
                             (
                                 (lost.at at time zone 'UTC')
                                 + make_interval(months => coalesce(offer.min_months_since, 0))
-                            ) at time zone 'UTC'
+                            )
+                            at time zone 'UTC'
                 end,
                 case
                     when offered.source = 'rules'
