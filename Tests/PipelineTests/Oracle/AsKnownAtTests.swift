@@ -9,7 +9,7 @@ import Vocabulary
 struct AsKnownAtTests {
   /// Every report made of daily totals.
   private static let reports = [
-    "active_subscribers", "active_subscriptions", "billing_recovery", "churn", "movements", "mrr", "mrr_movement",
+    "active_subscribers", "active_subscriptions", "billing_recovery", "churn", "customers", "movements", "mrr", "mrr_movement",
     "refunds", "renewal_rate", "renewal_revenue", "revenue", "trials",
   ]
 
@@ -17,6 +17,8 @@ struct AsKnownAtTests {
     var printed: [String: String] = [:]
     for report in Self.reports {
       printed[report] = try await program.run(["report", report, "--format", "csv"] + options)
+      // Shares of customers are not added.
+      guard report != "customers" else { continue }
       printed["\(report) by month"] = try await program.run(
         ["report", report, "--format", "csv", "--by", "month"] + options)
     }
@@ -40,6 +42,8 @@ struct AsKnownAtTests {
       arrivals = arrivals.dropFirst(came.count)
       try await program.ingest(lines: came.map(\.event.json))
       if run == 4 { try OracleTests.configure(folder, zone: "America/New_York") }
+      // Rates of before are corrected.
+      if run == 5 { try await program.import("rates", "Date,USD,JPY,\n2024-03-04,1.5,100,\n2024-03-05,1.1,160,\n") }
       if run == 6 { try OracleTests.configure(folder, zone: "UTC") }
       try await program.measure(asOf: asOf, run == 7 ? ["--rebuild"] : [])
       let finished = try await connection.query(
