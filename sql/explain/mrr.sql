@@ -1,11 +1,13 @@
--- Active chains at the end of the day, each with the MRR of its running period and the entry that began it. With all entries
--- wanted: every one that brought MRR to its row or took it away.
+-- Active chains at the end of the day, each with the MRR of its running period and the entry that began it. Of chains that
+-- continue one another the MRR goes on: they are one. With all entries wanted: every one that brought MRR to its row or took
+-- it away.
 with running as (
-    select subscription_key
+    select chain.line_key
     from ledger.entry
-    where active <> 0 and at < (select ends_at from asked)
-    group by subscription_key
-    having sum(sign * active) <> 0
+    inner join ledger.chain as chain using (subscription_key)
+    where entry.active <> 0 and entry.at < (select ends_at from asked)
+    group by chain.line_key
+    having sum(entry.sign * entry.active) <> 0
 ),
 
 moved as (
@@ -36,13 +38,15 @@ moved as (
                 his.line desc
         ) = 1 as is_last
     from running
+    inner join ledger.chain as chain using (line_key)
     cross join lateral (
         select mrr_leg.*
         from mrr_leg
-        where mrr_leg.subscription_key = running.subscription_key and mrr_leg.at < (select ends_at from asked)
+        where mrr_leg.subscription_key = chain.subscription_key and mrr_leg.at < (select ends_at from asked)
         offset 0
     ) as his
     group by
+        running.line_key,
         his.entry_id,
         his.run_id,
         his.is_standing,
@@ -56,7 +60,7 @@ moved as (
         his.product_id,
         his.country,
         his.currency
-    window place as (partition by his.subscription_key, his.product_id, his.country, his.currency)
+    window place as (partition by running.line_key, his.product_id, his.country, his.currency)
 ),
 
 attributed as (
