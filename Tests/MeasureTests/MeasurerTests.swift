@@ -182,6 +182,10 @@ import Vocabulary
       from measure.daily_revenue as total limit 1
       """
     ),
+    ("cohorts_are_new_customers", "update measure.daily_customer set paid_14d = paid_14d + 1 where new_customers > 0"),
+    ("renewals_are_in_one_column", "update measure.daily_renewal set lost = lost + 1"),
+    ("reporting_currency_is_itself", "update measure.daily_revenue set converted = converted - 1"),
+    ("reporting_currency_is_itself", "update measure.daily_mrr set mrr = mrr + 1"),
     (
       "trials_are_in_one_column",
       """

@@ -206,8 +206,10 @@ final class ConfigurationReader {
   /// The name of a time zone.
   func timezone(_ name: String) -> String? {
     guard let text = text(name) else { return nil }
+    // App Store Connect's days are those of the Pacific coast.
+    if text == "pacific" { return "America/Los_Angeles" }
     guard TimeZone(identifier: text) != nil else {
-      problem(name, "is not a time zone; write it as \"Europe/Berlin\" or \"UTC\"")
+      problem(name, "is not a time zone; write it as \"Europe/Berlin\", \"UTC\" or \"pacific\"")
       return nil
     }
     return text

@@ -29,6 +29,7 @@ struct ChurnTests {
     try await expect(program.lines("subscriptions", "status auto_renew mrr churned_on"), is: ["active false 10 -"])
     try await program.measure(asOf: "2025-06-20")
     try await expect(program.movements(), is: ["2025-04-15 new", "2025-05-15 renewed", "2025-06-15 churned_voluntary"])
+    try await expect(program.mrrMovements(), is: ["2025-04-15 USD new 10", "2025-06-15 USD churn -10"])
     try await expect(
       program.lines("subscriptions", "status mrr churned_on churn_reason"), is: ["expired - 2025-06-15 voluntary"])
     let days = try await program.lines("churn", "starts_on active_at_start churned churn_rate", ["--by", "day"])

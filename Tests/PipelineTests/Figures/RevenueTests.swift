@@ -38,6 +38,43 @@ struct RevenueTests {
     #expect(byPurchaseDay == ["10 \(known ?? "0")"])
   }
 
+  /// What was bought for a time that is empty.
+  private func bare(_ life: Life, _ at: String, _ product: String = "monthly", with more: [String: any Sendable] = [:])
+    -> Life
+  { life.buys(at, until: at, product, price: 3, with: more) }
+
+  @Test("what gives no time is a charge of the kind that the period before it makes")
+  func bareKinds() async throws {
+    let winBack: [String: any Sendable] = ["offer": ["type": "win_back", "offer_id": "o", "discount": "pay_as_you_go"]]
+    let renewal = ["reason": "renewal"]
+    let lost = { (chain: String) in
+      Life(chain).buys("2025-01-01", until: "2025-02-01").says("2025-01-20", autoRenew: false)
+    }
+    let trial = Life("trial").tries("2025-02-01", until: "2025-03-01")
+    for (life, kind) in [
+      (bare(trial, "2025-02-10"), "trial_conversion"), (bare(Life("new"), "2025-02-10"), "initial"),
+      (bare(Life("late"), "2025-02-10", with: renewal), "renewal"), (bare(plain, "2025-02-10"), "renewal"),
+      (bare(plain, "2025-02-10", "other"), "crossgrade"), (bare(lost("a"), "2025-02-10"), "reactivation"),
+      (bare(lost("b"), "2025-02-10", with: winBack), "win_back"),
+      (bare(lost("c"), "2025-02-10", with: renewal), "billing_recovery"),
+      (
+        bare(Life("d").tries("2025-01-01", until: "2025-01-08").says("2025-01-03", autoRenew: false), "2025-02-10"),
+        "initial"
+      ), (bare(plain.isRefunded("2025-02-05"), "2025-02-10", with: renewal), "reactivation"),
+    ] {
+      let program = try await Installation([life], asOf: "2025-02-12")
+      let charged = try await program.lines("revenue", "day kind charges gross", ["--from", "2025-02-10"])
+      #expect(charged == ["2025-02-10 \(kind) 1 3"])
+    }
+  }
+
+  @Test("days can be those of App Store Connect")
+  func pacificDays() async throws {
+    let life = Life("a").buys("2025-02-01 07:59:59", until: "2025-03-01").isRefunded("2025-02-03 08:00")
+    let program = try await Installation([life], asOf: "2025-02-06", reporting: "timezone: \"pacific\"")
+    try await expect(program.lines("revenue", "day net"), is: ["2025-01-31 10", "2025-02-03 -10"])
+  }
+
   @Test("a charge of 0 that is refunded is a refunded charge, of 0")
   func refundOfNothing() async throws {
     let program = try await Installation(

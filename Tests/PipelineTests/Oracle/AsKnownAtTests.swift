@@ -9,7 +9,8 @@ import Vocabulary
 struct AsKnownAtTests {
   /// Every report made of daily totals.
   private static let reports = [
-    "active_subscribers", "active_subscriptions", "billing_recovery", "churn", "customers", "movements", "mrr", "mrr_movement",
+    "active_subscribers", "active_subscriptions", "billing_recovery", "churn", "customers", "movements", "mrr",
+    "mrr_movement",
     "refunds", "renewal_rate", "renewal_revenue", "revenue", "trials",
   ]
 
