@@ -41,6 +41,15 @@ struct MovementTests {
     try await expect(program.revenue(), is: ["2025-02-12 trial_conversion 1 10 0 USD"])
   }
 
+  @Test("what is replaced at the moment it was bought gave no time: it is a charge, and the chain begins once")
+  func replacedAtOnce() async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-03-01", price: 4).buys(
+      "2025-02-01", until: "2025-03-01", "other")
+    let program = try await Installation([life], asOf: "2025-02-06")
+    try await expect(program.movements(by: "product_id"), is: ["2025-02-01 other new"])
+    try await expect(program.revenue(), is: ["2025-02-01 initial 2 14 0 USD"])
+  }
+
   @Test("a trial in grace is a trial")
   func trialInGrace() async throws {
     let life = Life("a").tries("2025-02-01", until: "2025-02-08")
