@@ -332,12 +332,12 @@ cross join lateral (
     select
         entries.amount is not null and entries.proceeds is null
         and (entries.tax is not null or tax.rate is not null)
-        and (entries.commission is not null or contract.commission_rate is not null) as is_estimated
+        and (entries.commission is not null or contract.commission_rate is not null) as is_derived
 ) as known
 cross join lateral (
     select
         case
-            when known.is_estimated
+            when known.is_derived
                 then coalesce(entries.tax, ledger.half_even(entries.amount * tax.rate)::bigint)
             else entries.tax
         end as tax
@@ -346,7 +346,7 @@ cross join lateral (
     select
         taxed.tax,
         case
-            when known.is_estimated
+            when known.is_derived
                 then
                     coalesce(
                         entries.commission,
@@ -359,8 +359,8 @@ cross join lateral (
     select
         earned.tax,
         earned.commission,
-        known.is_estimated,
-        case when known.is_estimated then entries.amount - earned.tax - earned.commission else entries.proceeds end
+        known.is_derived and (entries.tax is null or entries.commission is null) as is_estimated,
+        case when known.is_derived then entries.amount - earned.tax - earned.commission else entries.proceeds end
         as proceeds
 ) as left_over
 left join directed using (subscription_key, purchased_at, transaction_id, part, at, kind, sign);

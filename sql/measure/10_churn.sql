@@ -74,7 +74,8 @@ told as (
             or entry.product_id is distinct from entry.from_product_id
             or entry.period is distinct from entry.from_period
         )
-        and entry.price_currency = entry.from_currency
+        -- What is free may name no currency.
+        and coalesce(entry.price_currency, entry.from_currency) = entry.from_currency
 )
 
 select

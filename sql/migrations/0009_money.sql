@@ -49,6 +49,16 @@ comment on column ledger.period.served is
 'Paid service before the period since the last gap of more than 60 days';
 comment on column ledger.period.served_until is 'The end of all paid service so far, the period included';
 
+-- The share of a charge of nothing is nothing where nothing is returned of it.
+create or replace function ledger.share(whole bigint, part bigint, of_total bigint) returns bigint
+language sql immutable parallel safe
+return case
+    when of_total <> 0 then ledger.half_even(whole::numeric * part / of_total)::bigint
+    when part = 0 and whole is not null then 0
+end;
+comment on function ledger.share(bigint, bigint, bigint) is
+'The share part / of_total of an amount in micros, rounded half to even; null where the total is unknown, and of 0 but for 0';
+
 -- Of what is in the books already: the periods of a line one after the other.
 with ordered as (
     select

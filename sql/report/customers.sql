@@ -22,7 +22,8 @@ earned as (
         app_id,
         environment,
         day,
-        sum(converted) as converted
+        -- Where nothing has a rate, nothing is known.
+        case when sum(converted) <> 0 or sum(unconverted) = 0 then sum(converted) end as converted
     from measure.daily_revenue
     group by app_id, environment, day
 ),

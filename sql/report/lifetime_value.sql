@@ -29,7 +29,8 @@ within as (
         windows.days,
         sum(cohort.subscribers)::bigint as subscribers,
         sum(cohort.payers)::bigint as payers,
-        sum(cohort.converted) as converted,
+        -- Where nothing has a rate, nothing is known.
+        case when sum(cohort.converted) <> 0 or sum(cohort.unconverted) = 0 then sum(cohort.converted) end as converted,
         sum(cohort.unconverted)::bigint as unconverted
     from cohort
     inner join (values (0), (7), (14), (30), (60), (90), (180), (365)) as windows (days) on cohort.days <= windows.days
@@ -69,7 +70,8 @@ comment on column report.lifetime_value.days is
 comment on column report.lifetime_value.subscribers is 'Count: the customers first seen in the week or month';
 comment on column report.lifetime_value.payers is 'Count: those of them who were charged in the window';
 comment on column report.lifetime_value.net_converted is
-'Flow: their charges less refunds in the window, in the reporting currency at the rates of the purchase days';
+'Flow: their charges less refunds in the window, in the reporting currency at the rates of the purchase days; null where '
+'nothing of it has a rate';
 comment on column report.lifetime_value.per_subscriber is 'Rate: net_converted / subscribers';
 comment on column report.lifetime_value.per_payer is 'Rate: net_converted / payers';
 comment on column report.lifetime_value.converted_to is 'Detail: the reporting currency';

@@ -142,11 +142,14 @@ struct MoneyTests {
     try await program.ingest([
       Life("a").buys("2025-02-01", until: "2025-03-01", price: 100, with: given),
       Life("b").buys("2025-02-02", until: "2025-03-02", price: 100, with: ["commission": 10]),
+      Life("c").buys("2025-02-03", until: "2025-03-03", price: 100, with: ["commission": 10, "tax": 20]),
     ])
     try await program.measure(asOf: "2025-02-06")
     try await expect(
       program.lines("revenue", "day tax commission proceeds proceeds_basis"),
-      is: ["2025-02-01 14.42 30 55.58 reported", "2025-02-02 50 10 40 estimated"])
+      is: [
+        "2025-02-01 14.42 30 55.58 reported", "2025-02-02 50 10 40 estimated", "2025-02-03 20 10 70 reported",
+      ])
   }
 
   @Test(

@@ -76,6 +76,12 @@ extension Oracle {
     var money: [(day: Int, amount: Int64?, isCharge: Bool)] = []
   }
 
+  /// The sum of what has a rate; `nil` where it comes to nothing and something has none.
+  private func known(_ money: [(day: Int, amount: Int64?, isCharge: Bool)]) -> Int64? {
+    let sum = money.compactMap(\.amount).reduce(0, +)
+    return sum == 0 && money.contains { $0.isCharge && $0.amount == nil } ? nil : sum
+  }
+
   private var customersByApp: [String: [String: Customer]] {
     var customers: [String: [String: Customer]] = [:]
     func on(_ purchase: OraclePurchase, _ change: (inout Customer, Int) -> Void) {
@@ -122,7 +128,8 @@ extension Oracle {
         }
         let isComplete = day + 30 < calendar.count && isComplete(day + 30)
         let payers = customers.values.filter { $0.charged.contains(day) }.count
-        let net = customers.values.flatMap { $0.money.filter { $0.day == day }.compactMap(\.amount) }.reduce(0, +)
+        let money = customers.values.flatMap { $0.money.filter { $0.day == day } }
+        let net = known(money)
         report.add(
           [app, settings.environment, nil, calendar.days[day].date],
           [
@@ -132,7 +139,7 @@ extension Oracle {
             + windows.map { share($0) { customer, window in customer.trials.contains(where: window.contains) } }
             + windows.map { share($0) { customer, window in customer.paid.map(window.contains) ?? false } }
             + [
-              payers == 0 ? .null : .share(Decimal(net) / Decimal(payers) / 1_000_000),
+              payers == 0 ? .null : net.map { .share(Decimal($0) / Decimal(payers) / 1_000_000) } ?? .null,
               .text(settings.market.currency), .flag(isComplete),
             ])
       }
@@ -157,17 +164,18 @@ extension Oracle {
             let money: [(day: Int, amount: Int64?, isCharge: Bool)] = members.flatMap { member in
               member.money.filter { $0.day <= member.seen + days }
             }
-            let net = money.compactMap(\.amount).reduce(0, +)
+            let net = known(money)
             // The last day of the window of who came on the cohort's last day.
             let end = first + length - 1 + days
             let last = calendar.days.firstIndex { $0.number == end }
             func per(_ count: Int) -> Figure {
-              count == 0 ? .null : .share(Decimal(net) / Decimal(count) / 1_000_000)
+              count == 0 ? .null : net.map { .share(Decimal($0) / Decimal(count) / 1_000_000) } ?? .null
             }
             report.add(
               [app, settings.environment, nil, start, kind, "\(days)"],
               [
-                .count(members.count), .count(payers), .amount(Micros(net)), per(members.count), per(payers),
+                .count(members.count), .count(payers), net.map { .amount(Micros($0)) } ?? .null, per(members.count),
+                per(payers),
                 .text(settings.market.currency), .count(money.filter { $0.isCharge && $0.amount == nil }.count),
                 .flag(last.map { $0 < calendar.count && isComplete($0) } ?? false),
               ])

@@ -61,7 +61,7 @@ extension Oracle {
       guard price != Micros(0) else { return nil }
       return micros(Decimal(whole.value) * Decimal(amount) / Decimal(price.value))
     }
-    var left = Remainder(
+    let left = Remainder(
       tax: share(purchase.tax), commission: share(purchase.commission), proceeds: share(purchase.proceeds))
     guard let amount, left.proceeds == nil else { return left }
     let day = calendar.days[calendar.day(of: purchase.start)].number
@@ -69,8 +69,9 @@ extension Oracle {
     guard let tax = left.tax ?? taxShare.map({ micros(Decimal(amount) * $0) }) else { return left }
     let takes = commissionShare(of: purchase, in: line)
     guard let commission = left.commission ?? takes.map({ micros(Decimal(amount - tax) * $0) }) else { return left }
-    left = Remainder(tax: tax, commission: commission, proceeds: amount - tax - commission, isEstimated: true)
-    return left
+    // What follows from reported tax and commission is no estimate.
+    let isEstimated = left.tax == nil || left.commission == nil
+    return Remainder(tax: tax, commission: commission, proceeds: amount - tax - commission, isEstimated: isEstimated)
   }
 
   private func commissionShare(of purchase: OraclePurchase, in line: OracleLine) -> Decimal? {
