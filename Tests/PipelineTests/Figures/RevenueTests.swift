@@ -93,7 +93,7 @@ struct RevenueTests {
     let life = plain.says("2025-03-03 00:01", retry: true, grace: "2025-03-17")
       .renews("2025-03-08", until: "2025-04-08", with: ["product_id": "premium", "price": 20])
     let program = try await Installation([life], asOf: "2025-03-10")
-    try await expect(program.movements(), is: ["2025-02-01 new", "2025-03-08 upgraded"])
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-03-08 moved_in moved_out upgraded"])
     try await expect(program.revenue(), is: ["2025-02-01 initial 1 10 0 USD", "2025-03-08 upgrade 1 20 0 USD"])
   }
 
