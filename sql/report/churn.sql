@@ -19,6 +19,37 @@ with daily as (
     group by app_id, environment, store, day
 ),
 
+mrr as (
+    select
+        app_id,
+        environment,
+        store,
+        day,
+        sum(converted) as converted,
+        sum(unconverted) as unconverted
+    from measure.daily_mrr
+    group by app_id, environment, store, day
+),
+
+kind as (
+    select *
+    from (
+        values
+        ('day', interval '1 day'), ('week', interval '7 days'), ('month', interval '1 month'),
+        ('quarter', interval '3 months'), ('year', interval '1 year')
+    ) as kinds (period, length)
+),
+
+first_day as (
+    select
+        app_id,
+        environment,
+        store,
+        min(day) as day
+    from daily
+    group by app_id, environment, store
+),
+
 period as (
     select
         first_day.app_id,
@@ -26,55 +57,74 @@ period as (
         first_day.store,
         kind.period,
         starts.on_day::date as starts_on,
-        (starts.on_day + kind.length)::date as ends_before,
         ((starts.on_day + kind.length) at time zone latest.zone) <= latest.as_of as is_complete
-    from (
-        select
-            app_id,
-            environment,
-            store,
-            min(day) as day
-        from daily
-        group by app_id, environment, store
-    ) as first_day
+    from first_day
     cross join measure.latest as latest
-    cross join (
-        values
-        ('day', interval '1 day'), ('week', interval '7 days'), ('month', interval '1 month'),
-        ('quarter', interval '3 months'), ('year', interval '1 year')
-    ) as kind (period, length)
+    cross join kind
     cross join lateral generate_series(
         date_trunc(kind.period, first_day.day::timestamp), latest.day::timestamp, kind.length
     ) as starts (on_day)
 ),
 
--- The sum of all days before a day, for days on which anything changed.
-level as (
+-- What stood when each day began.
+standing as (
     select
-        app_id,
-        environment,
-        store,
-        day,
-        sum(active) over (partition by app_id, environment, store order by day) as active
-    from daily
+        first_day.app_id,
+        first_day.environment,
+        first_day.store,
+        days.day::date as day,
+        sum(daily.active) over days_before as active,
+        sum(mrr.converted) over days_before as converted,
+        sum(mrr.unconverted) over days_before as unconverted
+    from first_day
+    cross join measure.latest as latest
+    cross join lateral generate_series(first_day.day, latest.day, interval '1 day') as days (day)
+    left join daily
+        on
+            first_day.app_id = daily.app_id
+            and first_day.environment = daily.environment
+            and first_day.store = daily.store
+            and days.day::date = daily.day
+    left join mrr
+        on
+            first_day.app_id = mrr.app_id
+            and first_day.environment = mrr.environment
+            and first_day.store = mrr.store
+            and days.day::date = mrr.day
+    window days_before as (
+        partition by first_day.app_id, first_day.environment, first_day.store
+        order by days.day
+        rows between unbounded preceding and 1 preceding
+    )
 ),
 
-mrr_level as (
+moved as (
     select
-        app_id,
-        environment,
-        store,
-        day,
-        sum(sum(converted)) over (partition by app_id, environment, store order by day) as converted,
-        sum(sum(unconverted)) over (partition by app_id, environment, store order by day) as unconverted
-    from measure.daily_mrr
-    group by app_id, environment, store, day
+        daily.app_id,
+        daily.environment,
+        daily.store,
+        kind.period,
+        date_trunc(kind.period, daily.day::timestamp)::date as starts_on,
+        sum(daily.reactivated) as reactivated,
+        sum(daily.churned_voluntary) as churned_voluntary,
+        sum(daily.churned_billing) as churned_billing,
+        sum(daily.churned_price_increase) as churned_price_increase,
+        sum(daily.churned_product_unavailable) as churned_product_unavailable,
+        sum(daily.churned_refunded) as churned_refunded,
+        sum(daily.churned_other) as churned_other,
+        sum(daily.churned_unconfirmed) as churned_unconfirmed
+    from daily
+    cross join kind
+    group by
+        daily.app_id, daily.environment, daily.store, kind.period, date_trunc(kind.period, daily.day::timestamp)::date
 ),
 
 counted as (
     select
         period.*,
-        coalesce(before.active, 0)::bigint as active_at_start,
+        coalesce(standing.active, 0)::bigint as active_at_start,
+        standing.converted as mrr_at_start,
+        coalesce(standing.unconverted, 0) as unconverted_at_start,
         coalesce(moved.reactivated, 0)::bigint as reactivated,
         coalesce(moved.churned_voluntary, 0)::bigint as churned_voluntary,
         coalesce(moved.churned_billing, 0)::bigint as churned_billing,
@@ -84,41 +134,13 @@ counted as (
         coalesce(moved.churned_other, 0)::bigint as churned_other,
         coalesce(moved.churned_unconfirmed, 0)::bigint as churned_unconfirmed
     from period
-    left join lateral (
-        select level.active
-        from level
-        where
-            level.app_id = period.app_id
-            and level.environment = period.environment
-            and level.store = period.store
-            and level.day < period.starts_on
-        order by level.day desc
-        limit 1
-    ) as before on true
-    left join (
-        select
-            period.app_id,
-            period.environment,
-            period.store,
-            period.period,
-            period.starts_on,
-            sum(daily.reactivated) as reactivated,
-            sum(daily.churned_voluntary) as churned_voluntary,
-            sum(daily.churned_billing) as churned_billing,
-            sum(daily.churned_price_increase) as churned_price_increase,
-            sum(daily.churned_product_unavailable) as churned_product_unavailable,
-            sum(daily.churned_refunded) as churned_refunded,
-            sum(daily.churned_other) as churned_other,
-            sum(daily.churned_unconfirmed) as churned_unconfirmed
-        from daily
-        inner join period
-            on
-                daily.app_id = period.app_id
-                and daily.environment = period.environment
-                and daily.store = period.store
-                and period.starts_on = date_trunc(period.period, daily.day::timestamp)::date
-        group by period.app_id, period.environment, period.store, period.period, period.starts_on
-    ) as moved using (app_id, environment, store, period, starts_on)
+    left join moved using (app_id, environment, store, period, starts_on)
+    left join standing
+        on
+            period.app_id = standing.app_id
+            and period.environment = standing.environment
+            and period.store = standing.store
+            and period.starts_on = standing.day
 )
 
 select
@@ -152,12 +174,12 @@ select
                 - counted.reactivated) / nullif(counted.active_at_start, 0)::numeric, 6)
     ) as churn_rate_net,
     case
-        when coalesce(mrr_at_start.unconverted, 0) = 0 and coalesce(total.unconverted, 0) = 0
+        when counted.unconverted_at_start = 0 and coalesce(total.unconverted, 0) = 0
             then
                 trim_scale(
                     round(
                         (coalesce(total.churned_mrr, 0) + coalesce(total.contracted_mrr, 0))
-                        / nullif(mrr_at_start.converted, 0), 6
+                        / nullif(counted.mrr_at_start, 0), 6
                     )
                 )
     end as mrr_churn_rate,
@@ -171,20 +193,7 @@ select
     counted.is_complete
 from counted
 inner join ingest.app as app using (app_id)
-left join measure.period_churn as total using (app_id, environment, store, period, starts_on)
-left join lateral (
-    select
-        mrr_level.converted,
-        mrr_level.unconverted
-    from mrr_level
-    where
-        mrr_level.app_id = counted.app_id
-        and mrr_level.environment = counted.environment
-        and mrr_level.store = counted.store
-        and mrr_level.day < counted.starts_on
-    order by mrr_level.day desc
-    limit 1
-) as mrr_at_start on true;
+left join measure.period_churn as total using (app_id, environment, store, period, starts_on);
 
 comment on view report.churn is
 'Churn, one row per app, store and period: day, week (from Monday), month, quarter and year';
