@@ -11,7 +11,8 @@ enum RebuildBenchmark: Benchmark {
 
   /// The periods, entries and totals.
   private static let tables = [
-    "ledger.period", "ledger.entry", "ledger.subscriber_entry", "measure.daily_movement",
+    "ledger.period", "ledger.entry", "ledger.subscriber_entry", "ledger.customer", "ledger.course",
+    "measure.daily_customer", "measure.daily_customer_change", "measure.cohort_value", "measure.daily_movement",
     "measure.daily_movement_change", "measure.monthly_closing", "measure.daily_revenue", "measure.daily_revenue_change",
     "measure.daily_subscriber", "measure.daily_subscriber_change", "measure.period_churn",
     "measure.period_churn_change", "measure.daily_mrr", "measure.daily_mrr_change", "measure.monthly_mrr",

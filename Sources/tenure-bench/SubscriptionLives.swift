@@ -21,12 +21,13 @@ struct SubscriptionLives: Sendable {
   /// What a run fills.
   static let derived = """
     ledger.period, ledger.entry, ledger.chain, ledger.identity, ledger.subscriber_entry, ledger.product, \
-    ledger.unsettled, measure.run, measure.book, measure.daily_movement, measure.daily_movement_change, \
-    measure.monthly_closing, measure.daily_revenue, measure.daily_revenue_change, measure.daily_subscriber, \
-    measure.daily_subscriber_change, measure.period_churn, measure.period_churn_change, \
-    measure.daily_mrr, measure.daily_mrr_change, measure.monthly_mrr, measure.daily_trial, measure.daily_trial_change, \
-    measure.daily_renewal, measure.daily_renewal_change, measure.daily_failure, measure.daily_failure_change, \
-    measure.posted_day
+    ledger.unsettled, ledger.customer, ledger.course, ledger.doubt, measure.run, measure.book, \
+    measure.daily_movement, measure.daily_movement_change, measure.monthly_closing, measure.daily_revenue, \
+    measure.daily_revenue_change, measure.daily_subscriber, measure.daily_subscriber_change, measure.period_churn, \
+    measure.period_churn_change, measure.daily_mrr, measure.daily_mrr_change, measure.monthly_mrr, \
+    measure.daily_trial, measure.daily_trial_change, measure.daily_renewal, measure.daily_renewal_change, \
+    measure.daily_failure, measure.daily_failure_change, measure.daily_customer, measure.daily_customer_change, \
+    measure.cohort_value, measure.posted_day
     """
 
   /// Empties the database and lays in everything but the late renewals, or, when there are none to come later,
