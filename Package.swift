@@ -37,6 +37,7 @@ let package = Package(
     .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: strict),
     .target(name: "Vocabulary", swiftSettings: strict),
     .target(name: "Signatures", dependencies: ["COpenSSL"], swiftSettings: strict),
+    .target(name: "HTTP", dependencies: ["Vocabulary", "CCurl", "CurlShim"], swiftSettings: strict),
 
     // The stages. They never import each other: they meet in the database's tables.
     .target(
@@ -45,7 +46,7 @@ let package = Package(
     .target(name: "Report", dependencies: ["Vocabulary", "Postgres", "SQL"], swiftSettings: strict),
     .target(
       name: "Forward",
-      dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CCurl", "CurlShim"], swiftSettings: strict),
+      dependencies: ["Vocabulary", "Signatures", "HTTP", "Postgres", "SQL"], swiftSettings: strict),
 
     // Receives and serves over HTTP: it is on both sides of the tables, before the one stage and behind the other.
     .target(
@@ -81,6 +82,7 @@ let package = Package(
     .testTarget(
       name: "SignaturesTests", dependencies: ["Signatures", "TestSupport"], exclude: ["Fixtures"],
       swiftSettings: strict),
+    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "IngestTests", dependencies: ["Ingest", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
@@ -88,10 +90,11 @@ let package = Package(
     .testTarget(
       name: "ReportTests", dependencies: ["Report", "Postgres", "Vocabulary", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "ForwardTests", dependencies: ["Forward", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
+      name: "ForwardTests", dependencies: ["Forward", "HTTP", "TestSupport"], exclude: ["Fixtures"],
+      swiftSettings: strict),
     .testTarget(name: "ServerTests", dependencies: ["Server", "Ingest", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "DemoTests", dependencies: ["Demo", "Forward", "Signatures", "Vocabulary"], swiftSettings: strict),
+      name: "DemoTests", dependencies: ["Demo", "Forward", "HTTP", "Signatures", "Vocabulary"], swiftSettings: strict),
     .testTarget(name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"], swiftSettings: strict),
   ]
 )

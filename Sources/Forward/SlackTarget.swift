@@ -1,4 +1,5 @@
 import Foundation
+public import HTTP
 public import Vocabulary
 
 /// A channel of Slack, by an incoming webhook (https://api.slack.com/messaging/webhooks).

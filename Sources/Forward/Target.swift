@@ -1,3 +1,4 @@
+public import HTTP
 public import Vocabulary
 
 /// A place that events are sent to: what is sent, and what its answers mean. No input, no output, no state.

@@ -1,4 +1,5 @@
 import Foundation
+public import HTTP
 public import Vocabulary
 
 /// A chat of Telegram, by a bot (https://core.telegram.org/bots/api#sendmessage).

@@ -1,3 +1,4 @@
+import HTTP
 public import Vocabulary
 
 /// A sample event sent to a target on the spot, outside of its deliveries: whether the way is open.

@@ -1,3 +1,5 @@
+public import HTTP
+
 /// How an attempt to deliver ended.
 public enum Verdict: Sendable, Equatable {
   /// The target took it.

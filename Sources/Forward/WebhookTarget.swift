@@ -1,3 +1,4 @@
+public import HTTP
 internal import Signatures
 public import Vocabulary
 

@@ -1,5 +1,6 @@
 import Demo
 import Forward
+import HTTP
 import Signatures
 import Testing
 import Vocabulary

@@ -1,5 +1,6 @@
 import Forward
 import Foundation
+import HTTP
 import Signatures
 import TestSupport
 import Testing

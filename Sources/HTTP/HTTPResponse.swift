@@ -1,7 +1,7 @@
 internal import CCurl
-import Vocabulary
+public import Vocabulary
 
-/// What a target answered.
+/// What the other side answered.
 public struct HTTPResponse: Sendable, Equatable {
   /// The status code.
   public var status: Int
@@ -19,7 +19,7 @@ public struct HTTPResponse: Sendable, Equatable {
 
   /// How long `Retry-After` asks to wait, in seconds: it says so in seconds or as a date, which is seen from `now`.
   /// `nil` when there is none or it is neither (RFC 9110, section 10.2.3).
-  func retryAfter(now: Instant) -> Int64? {
+  public func retryAfter(now: Instant) -> Int64? {
     guard let text = headers["retry-after"] else { return nil }
     if let seconds = Int64(text) { return seconds >= 0 ? seconds : nil }
     // libcurl reads the three forms of a date that HTTP allows. Others it reads too are no harm.

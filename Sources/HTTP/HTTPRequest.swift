@@ -1,4 +1,4 @@
-/// One request to a target: always a POST.
+/// One request: always a POST.
 public struct HTTPRequest: Sendable, Equatable {
   /// One header's name and value.
   public struct Header: Sendable, Equatable {
@@ -52,7 +52,7 @@ public struct HTTPRequest: Sendable, Equatable {
   }
 
   /// A text without what must not be shown.
-  static func masking(_ secrets: [String], in text: String) -> String {
+  public static func masking(_ secrets: [String], in text: String) -> String {
     secrets.filter { !$0.isEmpty }.reduce(text) { $0.replacing($1, with: "…") }
   }
 }
