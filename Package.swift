@@ -68,7 +68,9 @@ let package = Package(
     // Measures speed against limits taken in the same run. Nothing depends on it but the test that keeps it alive.
     .executableTarget(
       name: "tenure-bench",
-      dependencies: ["Ingest", "Measure", "Signatures", "Vocabulary", "Postgres", "SQL", "TestSupport"],
+      dependencies: [
+        "Ingest", "Measure", "Report", "Server", "Signatures", "Vocabulary", "Postgres", "SQL", "TestSupport",
+      ],
       swiftSettings: strict),
 
     // Tests.

@@ -1,5 +1,5 @@
 import Foundation
-import Postgres
+public import Postgres
 public import Vocabulary
 
 /// What is asked of a report.
@@ -63,8 +63,9 @@ public struct ReportQuery: Sendable {
   /// The columns of the answer and the statement that gives it.
   ///
   /// - Throws: ``ReportError`` when the report cannot be shown so.
-  func statement(for shape: ReportShape) throws -> (columns: [ReportShape.Column], sql: String, parameters: [Parameter])
-  {
+  public func statement(
+    for shape: ReportShape
+  ) throws -> (columns: [ReportShape.Column], sql: String, parameters: [Parameter]) {
     var parameters: [Parameter] = []
     var conditions: [String] = []
     func bind(_ value: String) -> String {

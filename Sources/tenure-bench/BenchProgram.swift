@@ -4,7 +4,8 @@ import Foundation
 enum BenchProgram {
   /// Every benchmark, in the order they run.
   static let benchmarks: [any Benchmark.Type] = [
-    VerifyBenchmark.self, StoreBenchmark.self, RebuildBenchmark.self, IncrementBenchmark.self,
+    VerifyBenchmark.self, StoreBenchmark.self, AcknowledgeBenchmark.self, RebuildBenchmark.self,
+    IncrementBenchmark.self, ReportsBenchmark.self,
   ]
 
   private struct UsageError: Error { let description: String }
@@ -89,7 +90,7 @@ enum BenchProgram {
       database's side of its connection, suffer less.
 
       DATABASE_URL names the database to work in. It must be empty, and is empty again at the end. Without it the program
-      starts a private server, which does not wait for the disk and ends with it.
+      starts a private server, which does not wait for the disk (but for acknowledge) and ends with it.
       """
   }
 }

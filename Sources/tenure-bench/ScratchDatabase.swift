@@ -7,7 +7,8 @@ import TestSupport
 struct ScratchDatabase: Sendable {
   /// A connection that is open as long as the database is in use.
   let connection: Connection
-  private let connectionString: String
+  /// How to connect to it.
+  let connectionString: String
   /// What it is a copy in; nil where `DATABASE_URL` named the database.
   private let clone: TestDatabase?
 
@@ -43,9 +44,12 @@ struct ScratchDatabase: Sendable {
   }
 
   /// Makes it, works in it and leaves nothing behind.
-  static func with(_ work: (ScratchDatabase) async throws -> Void) async throws {
+  ///
+  /// - Parameter isDurable: Whether a commit waits for the disk, also on the private server.
+  static func with(isDurable: Bool = false, _ work: (ScratchDatabase) async throws -> Void) async throws {
     let database = try await make()
     do {
+      if let clone = database.clone { try await clone.waitForDisk(isDurable) }
       try await work(database)
     } catch {
       try? await database.remove()

@@ -8,11 +8,25 @@ import Testing
     path: "tenure-bench"
   ).path
 
-  @Test("each benchmark finishes and says its ratio", arguments: ["verify", "store", "rebuild", "increment"])
+  /// What each benchmark tells a ratio of.
+  private static let measures = [
+    "verify": "CPU time", "store": "CPU time", "acknowledge": "wall clock", "rebuild": "CPU time",
+    "increment": "CPU time",
+  ]
+
+  @Test("each benchmark finishes and says its ratio", arguments: measures.keys)
   func finishes(name: String) async throws {
     let outcome = try await TestProgram.run([name, "--size", "200", "--repetitions", "1"], file: Self.program)
     #expect(outcome.code == 0, "\(outcome.errors)")
-    #expect(outcome.output.contains(try Regex("\(name), .* ratio of CPU time: minimum [0-9.]+, median [0-9.]+")))
+    let measure = try #require(Self.measures[name])
+    #expect(outcome.output.contains(try Regex("\(name), .* ratio of \(measure): minimum [0-9.]+, median [0-9.]+")))
+  }
+
+  @Test("the benchmark of reports finishes and says the slowest")
+  func reports() async throws {
+    let outcome = try await TestProgram.run(["reports", "--size", "200", "--repetitions", "1"], file: Self.program)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.output.contains(/reports, slowest of [1-9][0-9]+: [0-9.]+ s \([a-z_]+/))
   }
 
   @Test("what is no benchmark is refused, and the help names all there are")
@@ -20,6 +34,6 @@ import Testing
     let refused = try await TestProgram.run(["fastest"], file: Self.program)
     #expect(refused.code == 2)
     let help = try await TestProgram.run(["--help"], file: Self.program)
-    for name in ["verify", "store", "rebuild", "increment"] { #expect(help.output.contains("\n  \(name) ")) }
+    for name in Self.measures.keys + ["reports"] { #expect(help.output.contains("\n  \(name) ")) }
   }
 }

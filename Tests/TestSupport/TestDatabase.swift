@@ -34,6 +34,17 @@ public final class TestDatabase: Sendable {
   /// Connects to it.
   public func connect() async throws -> Connection { try await Connection.open(connectionString) }
 
+  /// Has commits on the private server, those of all its databases, wait for the disk; or not, as they usually do not.
+  public func waitForDisk(_ isDurable: Bool) async throws {
+    let server = try await TestServer.shared.value
+    let superuser = try await Connection.open(server.connectionString(database: "postgres", user: "postgres"))
+    for setting in ["fsync", "synchronous_commit", "full_page_writes"] {
+      try await superuser.execute("alter system set \(setting) = \(isDurable ? "on" : "off")")
+    }
+    try await superuser.execute("select pg_reload_conf()")
+    await superuser.close()
+  }
+
   private static let made = Mutex(0)
 
   private static func make(template: String) async throws -> TestDatabase {

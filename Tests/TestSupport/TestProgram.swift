@@ -32,12 +32,10 @@ public final class TestProgram: Sendable {
 
     private let state = Mutex(State())
 
-    /// Reads until the stream ends.
-    func record(_ pipe: Pipe) async -> Data {
+    /// Reads until the stream ends, and closes it.
+    func record(_ descriptor: Int32) async -> Data {
       await withCheckedContinuation { continuation in
         Thread.detachNewThread {
-          // Foundation's own reading returns when it has as much as was asked for, or at the end.
-          let descriptor = pipe.fileHandleForReading.fileDescriptor
           var part = [UInt8](repeating: 0, count: 1 << 16)
           while true {
             let count = read(descriptor, &part, part.count)
@@ -45,6 +43,7 @@ public final class TestProgram: Sendable {
             guard count > 0 else { break }
             self.tell { $0.data += part[..<count] }
           }
+          close(descriptor)
           self.tell { $0.isEnded = true }
           continuation.resume(returning: self.state.withLock { $0.data })
         }
@@ -80,7 +79,7 @@ public final class TestProgram: Sendable {
     }
   }
 
-  private let process: Process
+  private let process: SpawnedProcess
   private let outputRecording = Recording()
   private let errorRecording = Recording()
   private let outcome: Task<Outcome, Never>
@@ -99,55 +98,40 @@ public final class TestProgram: Sendable {
     _ arguments: [String], input: Data? = nil, environment: [String: String] = [:], directory: String = "/",
     user: String? = nil, file: String = TestProgram.path
   ) throws {
-    let process = Process()
-    let output = Pipe()
-    let errors = Pipe()
-    if let user {
-      process.executableURL = URL(filePath: "/usr/bin/setpriv")
-      process.arguments = ["--reuid=\(user)", "--regid=\(user)", "--init-groups", file] + arguments
-    } else {
-      process.executableURL = URL(filePath: file)
-      process.arguments = arguments
-    }
-    process.environment = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
-    process.currentDirectoryURL = URL(filePath: directory)
-    process.standardOutput = output
-    process.standardError = errors
-    let inputPipe = input.map { _ in Pipe() }
-    if let inputPipe { process.standardInput = inputPipe } else { process.standardInput = FileHandle.nullDevice }
-    let (exits, exit) = AsyncStream.makeStream(of: Void.self)
-    process.terminationHandler = { _ in exit.finish() }
-    try process.run()
+    let prefix = user.map { ["/usr/bin/setpriv", "--reuid=\($0)", "--regid=\($0)", "--init-groups"] } ?? []
+    let process = try SpawnedProcess(
+      prefix + [file] + arguments, environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 },
+      directory: directory, hasInput: input != nil)
     self.process = process
-    if let input, let inputPipe {
+    if let input, let descriptor = process.input {
       // On a thread of its own: the program may write before it has read everything.
       Thread.detachNewThread {
         signal(SIGPIPE, SIG_IGN)
-        try? inputPipe.fileHandleForWriting.write(contentsOf: input)
-        try? inputPipe.fileHandleForWriting.close()
+        try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: input)
       }
     }
-    // No test runs a program for so long: one that hangs is killed, so that its test fails and the others go on.
-    let watch = Task {
-      try await Task.sleep(for: .seconds(1200))
-      kill(process.processIdentifier, SIGKILL)
-    }
     outcome = Task { [outputRecording, errorRecording] in
-      async let outputData = outputRecording.record(output)
-      async let errorData = errorRecording.record(errors)
+      // No test runs a program for so long: one that hangs is killed, so that its test fails and the others go on.
+      let watch = Task {
+        try await Task.sleep(for: .seconds(1200))
+        process.send(SIGKILL)
+      }
+      async let outputData = outputRecording.record(process.output)
+      async let errorData = errorRecording.record(process.errors)
       let texts = await (String(decoding: outputData, as: UTF8.self), String(decoding: errorData, as: UTF8.self))
-      for await _ in exits {}
+      let code = await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: process.wait()) }
+      }
       watch.cancel()
-      let code = process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
       return Outcome(code: code, output: texts.0, errors: texts.1)
     }
   }
 
   /// Its process number.
-  public var processID: Int32 { process.processIdentifier }
+  public var processID: Int32 { process.processID }
 
-  /// Sends it a signal.
-  public func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+  /// Sends it a signal, while it runs.
+  public func send(_ signal: Int32) { process.send(signal) }
 
   /// The first line with that word in it that it writes to stdout; nil when it ends without one.
   public func outputLine(containing word: String) async -> String? { await outputRecording.line(containing: word) }

@@ -31,9 +31,10 @@ struct TestServer: Sendable {
     cd "$directory"
     "$@" "$bin/initdb" --pgdata data --username postgres --auth trust --encoding UTF8 --locale C.UTF-8 \
       --no-sync >initdb.log
+    printf '%s\\n' "fsync = off" "synchronous_commit = off" "full_page_writes = off" |
+      "$@" tee -a data/postgresql.conf >>initdb.log
     "$@" --pdeathsig INT "$bin/postgres" -D "$directory/data" -c listen_addresses= \
-      -c "unix_socket_directories=$directory" -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
-      -c shared_buffers=64MB -c max_connections=1000 2>server.log &
+      -c "unix_socket_directories=$directory" -c shared_buffers=64MB -c max_connections=1000 2>server.log &
     server=$!
     read -r _ || true
     kill -INT "$server" || true
