@@ -69,7 +69,8 @@ let package = Package(
     .executableTarget(
       name: "tenure-bench",
       dependencies: [
-        "Ingest", "Measure", "Report", "Server", "Signatures", "Vocabulary", "Postgres", "SQL", "TestSupport",
+        "Forward", "Ingest", "Measure", "Report", "Server", "Signatures", "Vocabulary", "Postgres", "SQL",
+        "TestSupport",
       ],
       swiftSettings: strict),
 

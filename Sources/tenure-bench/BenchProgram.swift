@@ -5,7 +5,7 @@ enum BenchProgram {
   /// Every benchmark, in the order they run.
   static let benchmarks: [any Benchmark.Type] = [
     VerifyBenchmark.self, StoreBenchmark.self, AcknowledgeBenchmark.self, RebuildBenchmark.self,
-    IncrementBenchmark.self, ReportsBenchmark.self,
+    IncrementBenchmark.self, ReportsBenchmark.self, ForwardBenchmark.self,
   ]
 
   private struct UsageError: Error { let description: String }
