@@ -75,9 +75,11 @@ let package = Package(
       swiftSettings: strict),
 
     // Tests.
+    .target(name: "SpawnShim", path: "Tests/SpawnShim"),
     .target(
       name: "TestSupport",
-      dependencies: ["Vocabulary", "Postgres", "SQL", "Signatures"], path: "Tests/TestSupport", swiftSettings: strict),
+      dependencies: ["Vocabulary", "Postgres", "SQL", "Signatures", "SpawnShim"], path: "Tests/TestSupport",
+      swiftSettings: strict),
     .testTarget(
       name: "PostgresTests", dependencies: ["Postgres", "SQL", "TestSupport"], exclude: ["Fixtures"],
       swiftSettings: strict),

@@ -1,3 +1,4 @@
+import Forward
 import Foundation
 import Glibc
 import Ingest
@@ -85,7 +86,7 @@ enum AcknowledgeBenchmark: Benchmark {
     var settings = Server.Settings(ingest: any, reports: any, token: "benchmark")
     settings.endpoints = [.tenure(AppConfiguration(key: "video"), secret: secret)]
     settings.afterStoring = SQLFiles.folder("forward").filter { $0.name == "announce" }
-    let server = try Server(settings, open: { try await database.connect() }, now: { .now }) { _ in }
+    let server = try Server(settings, open: { try await database.connect() }, now: Forwarder.systemClock) { _ in }
     let port = server.ingestAddress.port
     let start = ContinuousClock.now
     let answered = await withTaskGroup(of: Int.self) { group in
@@ -143,7 +144,7 @@ enum AcknowledgeBenchmark: Benchmark {
   private static func requests(
     _ each: Int, senders: Int, _ repetition: Int, _ secret: StandardWebhookSecret
   ) -> [[[UInt8]]] {
-    let now = Instant.now
+    let now = Forwarder.systemClock()
     let timestamp = now.microseconds / 1_000_000
     return (0..<senders).map { sender in
       (0..<each).map { turn in

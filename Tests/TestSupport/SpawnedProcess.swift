@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SpawnShim
 import Synchronization
 
 /// A child process whose streams are pipes of this process.
@@ -27,56 +28,21 @@ final class SpawnedProcess: Sendable {
   ///   - hasInput: whether something is written to its stdin.
   /// - Throws: `POSIXError` when it cannot be started.
   init(_ words: [String], environment: [String: String], directory: String, hasInput: Bool) throws {
-    var ends: [Int32] = []
-    func pipe() throws -> (reading: Int32, writing: Int32) {
-      var pair: [Int32] = [0, 0]
-      guard pipe2(&pair, O_CLOEXEC) == 0 else { throw Self.error(errno) }
-      ends += pair
-      return (pair[0], pair[1])
-    }
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    do {
-      let toInput = hasInput ? try pipe() : nil
-      let fromOutput = try pipe()
-      let fromErrors = try pipe()
-      if let toInput {
-        posix_spawn_file_actions_adddup2(&actions, toInput.reading, STDIN_FILENO)
-      } else {
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-      }
-      posix_spawn_file_actions_adddup2(&actions, fromOutput.writing, STDOUT_FILENO)
-      posix_spawn_file_actions_adddup2(&actions, fromErrors.writing, STDERR_FILENO)
-      posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)
-      posix_spawn_file_actions_addchdir_np(&actions, directory)
-      // A group of its own, so that a signal to the tests' group does not reach it; no signal blocked or ignored.
-      posix_spawnattr_setflags(
-        &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-      posix_spawnattr_setpgroup(&attributes, 0)
-      var signals = sigset_t()
-      sigemptyset(&signals)
-      posix_spawnattr_setsigmask(&attributes, &signals)
-      sigfillset(&signals)
-      posix_spawnattr_setsigdefault(&attributes, &signals)
-      var arguments = words.map { strdup($0) } + [nil]
-      var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
-      defer { for text in arguments + variables { free(text) } }
-      var processID: pid_t = 0
-      let code = posix_spawn(&processID, words[0], &actions, &attributes, &arguments, &variables)
-      guard code == 0 else { throw Self.error(code) }
-      self.processID = processID
-      input = toInput?.writing
-      output = fromOutput.reading
-      errors = fromErrors.reading
-      for end in [toInput?.reading, fromOutput.writing, fromErrors.writing] { if let end { close(end) } }
-    } catch {
-      for end in ends { close(end) }
-      throw error
-    }
+    var arguments = words.map { strdup($0) } + [nil]
+    var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+    defer { for text in arguments + variables { free(text) } }
+    var streams: (input: Int32, output: Int32, errors: Int32) = (-1, -1, -1)
+    var processID: pid_t = 0
+    let code =
+      hasInput
+      ? tenure_spawn(
+        &arguments, &variables, directory, &streams.input, &streams.output, &streams.errors, &processID)
+      : tenure_spawn(&arguments, &variables, directory, nil, &streams.output, &streams.errors, &processID)
+    guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EIO) }
+    self.processID = processID
+    input = hasInput ? streams.input : nil
+    output = streams.output
+    errors = streams.errors
   }
 
   /// Sends it a signal, unless it has ended.
@@ -96,6 +62,4 @@ final class SpawnedProcess: Sendable {
       return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
     }
   }
-
-  private static func error(_ code: Int32) -> POSIXError { POSIXError(POSIXErrorCode(rawValue: code) ?? .EIO) }
 }
