@@ -493,7 +493,7 @@ select
     coalesce(sum(sign) filter (where commission is null), 0),
     coalesce(sum(sign * proceeds), 0),
     coalesce(sum(sign) filter (where proceeds is null), 0),
-    coalesce(sum(back) filter (where is_estimated), 0),
+    coalesce(sum(sign) filter (where is_estimated), 0),
     coalesce(sum(sign * converted), 0),
     0,
     -- Told for every refund and whatever takes one back.

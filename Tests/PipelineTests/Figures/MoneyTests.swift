@@ -134,6 +134,22 @@ struct MoneyTests {
       is: ["2025-02-01 DEU 9.999 62.9937", "2025-02-01 FRA 0 69.993"])
   }
 
+  @Test("what takes an estimated refund back is an estimate too, also beside an estimated charge of its row")
+  func estimatedBack() async throws {
+    let program = try await Installation()
+    try await program.import("taxes", "country,rate,from\nUSA,0,\n")
+    try await program.ingest([
+      charge("a", "2025-02-01", 10, "USD").isRefunded("2025-02-03").isRestored("2025-02-05"),
+      charge("b", "2025-02-05", 20, "USD"), charge("c", "2025-02-06", 30, "USD"),
+    ])
+    try await program.measure(asOf: "2025-02-08")
+    try await expect(
+      program.lines("revenue", "day proceeds proceeds_basis"),
+      is: [
+        "2025-02-01 7 estimated", "2025-02-03 -7 estimated", "2025-02-05 21 estimated", "2025-02-06 21 estimated",
+      ])
+  }
+
   @Test("reported tax, commission and proceeds are used as given")
   func reported() async throws {
     let program = try await Installation()
