@@ -69,7 +69,7 @@ let package = Package(
     .executableTarget(
       name: "tenure-bench",
       dependencies: [
-        "Forward", "Ingest", "Measure", "Report", "Server", "Signatures", "Vocabulary", "Postgres", "SQL",
+        "Forward", "HTTP", "Ingest", "Measure", "Report", "Server", "Signatures", "Vocabulary", "Postgres", "SQL",
         "TestSupport",
       ],
       swiftSettings: strict),

@@ -1,5 +1,6 @@
 import Forward
 import Foundation
+import HTTP
 import Ingest
 import Postgres
 import SQL
