@@ -1,4 +1,5 @@
 import Foundation
+public import HTTP
 public import Vocabulary
 
 /// A project of Amplitude (https://amplitude.com/docs/apis/analytics/http-v2 and .../batch-event-upload).

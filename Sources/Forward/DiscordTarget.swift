@@ -1,4 +1,5 @@
 import Foundation
+public import HTTP
 public import Vocabulary
 
 /// A channel of Discord, by a webhook (https://discord.com/developers/docs/resources/webhook#execute-webhook).

@@ -1,4 +1,5 @@
 import Foundation
+public import HTTP
 internal import Signatures
 public import Vocabulary
 
