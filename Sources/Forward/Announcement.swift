@@ -9,6 +9,10 @@ public struct Announcement: Sendable, Equatable {
   /// What the chain renews to, where that is another product.
   public var nextProduct: Product?
 
+  /// The money that the event moved in the reporting currency, at the rate of the day of the purchase; `nil` when it
+  /// moved none or there is no rate.
+  public var converted: Money?
+
   /// Creates an announcement of an event about whose products nothing more is known than it says itself.
   public init(_ event: Event) {
     self.event = event

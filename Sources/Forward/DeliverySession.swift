@@ -1,4 +1,3 @@
-import Foundation
 import Postgres
 import SQL
 import Signatures
@@ -46,18 +45,19 @@ struct DeliverySession: Sendable {
 
   let connection: Connection
   let number: Int64
-  /// How many seconds a period that ended without word is waited for.
-  let waitForWord: Int64
+  let rules: SettlingRules
 
   /// Begins a session.
-  static func begin(_ connectionString: String, waitForWord: Int64 = 86_400) async throws -> DeliverySession {
+  static func begin(
+    _ connectionString: String, rules: SettlingRules = SettlingRules()
+  ) async throws -> DeliverySession {
     let connection = try await Connection.open(connectionString, applicationName: "tenure forward")
     // A server that loses its client without a word must find out within seconds, for the sake of what it had claimed.
     try await connection.execute(
       "set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2")
     let number = try await connection.query("select nextval('forward.claim_number') as number")[0].int("number")
     try await connection.query("select pg_advisory_lock($1::integer, $2::integer)", [.int(lockClass), .int(number)])
-    return DeliverySession(connection: connection, number: number, waitForWord: waitForWord)
+    return DeliverySession(connection: connection, number: number, rules: rules)
   }
 
   /// Ends the session and its claims.
@@ -79,7 +79,7 @@ struct DeliverySession: Sendable {
   ) async throws -> [HeldDelivery] {
     let targets = Dictionary(
       room.map { ($0.target.configuration.name, $0.target) }, uniquingKeysWith: { first, _ in first })
-    return try await connection.transaction { [number, waitForWord] connection in
+    return try await connection.transaction { [number, rules] connection in
       let paces = targets.compactMapValues(\.interval)
       let free = try Self.keepPace(of: paces.keys.sorted(), at: now, on: connection)
       let room = room.filter {
@@ -94,7 +94,7 @@ struct DeliverySession: Sendable {
           .ints(inHand), .timestamp(microseconds: cutoff.microseconds),
         ])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
-      let made = try Self.makeBodies(of: unmade, targets: targets, waitForWord: waitForWord, on: connection)
+      let made = try Self.makeBodies(of: unmade, targets: targets, rules: rules, on: connection)
       var paced: Set<String> = []
       let deliveries: [HeldDelivery] = try rows.compactMap { row in
         let deliveryID = try row.int("delivery_id")
@@ -169,10 +169,11 @@ struct DeliverySession: Sendable {
   /// Settles what deliveries say, makes their bodies and stores them. Those that turn out to be of a kind that their
   /// target does not want are taken back; those whose event is gone are refused.
   private static func makeBodies(
-    of deliveryIDs: [Int64], targets: [String: any Target], waitForWord: Int64, on connection: isolated Connection
+    of deliveryIDs: [Int64], targets: [String: any Target], rules: SettlingRules,
+    on connection: isolated Connection
   ) throws -> [Int64: Parcel] {
     guard !deliveryIDs.isEmpty else { return [:] }
-    let settled = try Self.settle(deliveryIDs, waitForWord: waitForWord, on: connection)
+    let settled = try SettledDelivery.settle(deliveryIDs, rules, on: connection)
     var parcels: [Int64: Parcel] = [:]
     var unwanted: [Int64] = []
     for one in settled {
@@ -209,57 +210,6 @@ struct DeliverySession: Sendable {
         """, [.ints(lost.sorted())])
     }
     return parcels
-  }
-
-  struct Settled {
-    let deliveryID: Int64
-    let target: String
-    let source: String
-    /// The event as it is sent.
-    let announcement: Announcement
-    /// Of an immediate change of product.
-    let direction: String?
-    let isWanted: Bool
-  }
-
-  /// What deliveries say: their event as it is sent.
-  static func settle(
-    _ deliveryIDs: [Int64], waitForWord: Int64, on connection: isolated Connection
-  ) throws -> [Settled] {
-    let rows = try connection.query(
-      SQLFiles.text("forward/settle.sql"),
-      [
-        .ints(deliveryIDs), .texts(Source.allCases.map(\.rawValue)), .ints(Source.allCases.map { Int64($0.rank) }),
-        .int(waitForWord),
-      ])
-    let decoder = JSONDecoder()
-    return try rows.map { row in
-      var event = try decoder.decode(Event.self, from: Data(row.text("body").utf8))
-      // The row's columns and not the body decide: a body may be older than this program's vocabulary.
-      event.eventID = try row.text("event_id")
-      let told = event.kind
-      event.kind = EventKind(rawValue: try row.text("kind")) ?? .unrecognised
-      let direction = try row.optionalText("direction")
-      if let direction {
-        event.detail.direction = direction
-        event.detail.effective = "immediate"
-      } else if told == .productChanged, event.kind != .productChanged {
-        event.detail.direction = nil
-        event.detail.effective = nil
-      }
-      event.also.removeAll { $0 == event.kind }
-      event.app = try row.text("app_key")
-      var announcement = Announcement(event)
-      announcement.product = try product(row, "product_id", "product_name")
-      announcement.nextProduct = try product(row, "next_product_id", "next_product_name")
-      return Settled(
-        deliveryID: try row.int("delivery_id"), target: try row.text("target"), source: try row.text("source"),
-        announcement: announcement, direction: direction, isWanted: try row.bool("is_wanted"))
-    }
-  }
-
-  private static func product(_ row: Row, _ id: String, _ name: String) throws -> Announcement.Product? {
-    try row.optionalText(id).map { Announcement.Product(id: $0, name: try row.optionalText(name)) }
   }
 
   /// Writes down how attempts ended, and what they mean for their targets.

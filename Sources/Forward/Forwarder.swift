@@ -18,8 +18,8 @@ public struct Forwarder: Sendable {
     public var grace: Duration = .seconds(5)
     /// How often ``Forwarder/run()`` looks for what has come due.
     public var pause: Duration = .seconds(1)
-    /// How many seconds a period that ended without word is waited for, as when measuring.
-    public var waitForWord: Int64 = 86_400
+    /// What decides what deliveries say, as when measuring.
+    public var rules = SettlingRules()
 
     /// The defaults.
     public init() {}
@@ -90,7 +90,7 @@ public struct Forwarder: Sendable {
         """, [.texts(names), .timestamp(microseconds: now.microseconds)])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
       let settled = Dictionary(
-        try DeliverySession.settle(unmade, waitForWord: settings.waitForWord, on: connection).filter(\.isWanted).map {
+        try SettledDelivery.settle(unmade, settings.rules, on: connection).filter(\.isWanted).map {
           ($0.deliveryID, $0.announcement)
         },
         uniquingKeysWith: { first, _ in first })
@@ -215,7 +215,7 @@ public struct Forwarder: Sendable {
     if let open = course.session {
       session = open
     } else {
-      session = try await DeliverySession.begin(connectionString, waitForWord: settings.waitForWord)
+      session = try await DeliverySession.begin(connectionString, rules: settings.rules)
       course.session = session
     }
     if !course.ended.isEmpty {
@@ -329,6 +329,9 @@ public struct Forwarder: Sendable {
     // At once, as it was due: but not without end.
     case .moved(_, let reason) where delivery.failures > 2: return later(scheduled, reason)
     case .moved: return ended(.waiting, verdict, failures: failures, failingSince: since)
+    // As it was due. Each time fewer are in the request.
+    case .again, .divided: return ended(.waiting, verdict, failures: delivery.failures)
+    case .delayed(let seconds, let reason): return later(seconds * 1_000_000, reason)
     case .reworded(let body, _):
       return ended(.waiting, verdict, failures: failures, failingSince: since, body: body)
     case .throttled(let seconds, let reason):

@@ -19,6 +19,8 @@ final class Lane: Sendable {
     var queue: [HeldDelivery] = []
     var underWay = 0
     var isStopped = false
+    /// How many deliveries a request may carry after requests were too large; `nil` while none was.
+    var limit: Int?
   }
 
   /// Where it leads.
@@ -47,7 +49,10 @@ final class Lane: Sendable {
 
   /// How many deliveries it takes in hand: enough that it need not wait for the database, and no more than it can send
   /// in a few rounds.
-  var capacity: Int { target.interval == nil ? width * target.batchSize * 16 : target.batchSize }
+  var capacity: Int {
+    if target.interval != nil { return target.batchSize }
+    return target.batchSize == 1 ? width * 16 : 2 * target.batchSize
+  }
 
   /// Puts deliveries at the end of the queue.
   func send(_ deliveries: [HeldDelivery]) {
@@ -91,7 +96,8 @@ final class Lane: Sendable {
     state.withLock { state in
       guard !state.isStopped, state.underWay < width, !state.queue.isEmpty else { return nil }
       state.underWay += 1
-      let batch = Array(state.queue.prefix(target.batchSize))
+      let parcels = state.queue.prefix(min(target.batchSize, state.limit ?? .max)).map(\.parcel)
+      let batch = Array(state.queue.prefix(target.batch(of: parcels[...])))
       state.queue.removeFirst(batch.count)
       return batch
     }
@@ -110,12 +116,18 @@ final class Lane: Sendable {
     let isHeld = answer.verdicts.contains { verdict in
       switch verdict {
       case .throttled, .paused: true
-      case .delivered, .retry, .refused, .doubtful, .reworded, .moved: false
+      case .delivered, .retry, .refused, .doubtful, .reworded, .again, .delayed, .divided, .moved: false
       }
     }
     state.withLock { state in
       state.underWay -= 1
       if isHeld { state.isStopped = true }
+      if answer.verdicts.contains(where: { if case .divided = $0 { true } else { false } }) {
+        state.limit = max(1, min(batch.count, state.limit ?? .max) / 2)
+      } else if let limit = state.limit, batch.count == limit, answer.verdicts.contains(.delivered) {
+        // Slowly: what was too large once may have been one delivery.
+        state.limit = limit + (limit + 3) / 4 >= target.batchSize ? nil : limit + (limit + 3) / 4
+      }
     }
     mailbox.post(answer)
   }

@@ -13,9 +13,8 @@ public struct SlackTarget: Target {
   /// - Throws: ``TargetProblem`` when `url` is missing.
   public init(_ configuration: TargetConfiguration) throws(TargetProblem) {
     guard let url = configuration.url, url.contains("://") else {
-      throw TargetProblem(
-        target: configuration.name, setting: "url",
-        message: "the address of an incoming webhook is needed, like https://hooks.slack.com/services/…")
+      throw configuration.problem(
+        "url", "the address of an incoming webhook is needed, like https://hooks.slack.com/services/…")
     }
     self.configuration = configuration
     self.url = url
@@ -68,11 +67,7 @@ public struct SlackTarget: Target {
     case 400..<500 where Self.gone.contains(word ?? ""):
       return .paused(reason: reason)
     default:
-      return switch Verdict(status: response.status, retryAfter: nil) {
-      case .paused: .paused(reason: reason)
-      case .retry: .retry(reason: reason)
-      default: .refused(reason: reason)
-      }
+      return Verdict(status: response.status, retryAfter: nil).saying(reason)
     }
   }
 

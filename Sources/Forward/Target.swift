@@ -11,6 +11,10 @@ public protocol Target: Sendable {
   /// How many deliveries one request may carry.
   var batchSize: Int { get }
 
+  /// How many of these deliveries, of the first ones, the next request carries: at least one and at most ``batchSize``.
+  /// There is at least one.
+  func batch(of parcels: ArraySlice<Parcel>) -> Int
+
   /// How many seconds must lie between two requests; `nil` when the target sets no pace.
   var interval: Int64? { get }
 
@@ -33,10 +37,25 @@ public protocol Target: Sendable {
 extension Target {
   /// One request for each delivery.
   public var batchSize: Int { 1 }
+  /// As many as a request may carry.
+  public func batch(of parcels: ArraySlice<Parcel>) -> Int { min(parcels.count, batchSize) }
   /// No pace.
   public var interval: Int64? { nil }
   /// It never moves.
   public var address: String? { nil }
+}
+
+extension ArraySlice<Parcel> {
+  /// How many of the first parcels a request can carry when their sizes together must not go beyond a limit: at least
+  /// one, however large.
+  func fitting(_ limit: Int, atMost count: Int, size: (Parcel) -> Int) -> Int {
+    var total = 0
+    for (taken, parcel) in prefix(count).enumerated() {
+      total += size(parcel)
+      if total > limit { return Swift.max(taken, 1) }
+    }
+    return Swift.min(self.count, count)
+  }
 }
 
 /// What one delivery sends.

@@ -16,6 +16,12 @@ public struct TargetConfiguration: Sendable, Equatable {
   public var token: String?
   /// The chat a bot sends to: a number, or `@channel`.
   public var chatID: String?
+  /// What an analytics service knows the project by. Never shown.
+  public var projectKey: String?
+  /// Where an analytics service keeps the project, such as `eu`; `nil` for its usual place.
+  public var region: String?
+  /// Which of a service's ways in is used; `nil` for the usual one.
+  public var endpoint: String?
   /// Replaces scheme, host and port of a named service.
   public var baseURL: String?
   /// The kinds it wants; `nil` for all but ignored, unrecognised, invoice_issued and entitlement_changed.
@@ -42,7 +48,7 @@ public struct TargetConfiguration: Sendable, Equatable {
   }
 
   /// The types of target there are.
-  public static let types = ["webhook", "slack", "telegram"]
+  public static let types = ["webhook", "slack", "telegram", "discord", "amplitude", "mixpanel"]
 
   /// The target.
   ///
@@ -52,11 +58,31 @@ public struct TargetConfiguration: Sendable, Equatable {
     case "webhook": try WebhookTarget(self)
     case "slack": try SlackTarget(self)
     case "telegram": try TelegramTarget(self)
+    case "discord": try DiscordTarget(self)
+    case "amplitude": try AmplitudeTarget(self)
+    case "mixpanel": try MixpanelTarget(self)
     default:
       throw TargetProblem(
         target: name, setting: "type",
         message: "this version cannot send to \"\(type)\"; it can to \(Self.types.joined(separator: ", "))")
     }
+  }
+}
+
+extension TargetConfiguration {
+  /// What is wrong with one of its settings.
+  func problem(_ setting: String, _ message: String) -> TargetProblem {
+    TargetProblem(target: name, setting: setting, message: message)
+  }
+
+  /// The beginning of a named service's address without a slash at its end: `base_url`, else the usual one.
+  func base(_ usual: String) throws(TargetProblem) -> String {
+    var base = baseURL ?? usual
+    while base.hasSuffix("/") { base.removeLast() }
+    guard base.contains("://") else {
+      throw problem("base_url", "an address like https://gateway.example.com is needed")
+    }
+    return base
   }
 }
 

@@ -14,22 +14,15 @@ public struct TelegramTarget: Target {
   ///
   /// - Throws: ``TargetProblem`` when `token` or `chat_id` is missing or of another form.
   public init(_ configuration: TargetConfiguration) throws(TargetProblem) {
-    func problem(_ setting: String, _ message: String) -> TargetProblem {
-      TargetProblem(target: configuration.name, setting: setting, message: message)
-    }
     // It becomes a part of the address.
     guard let token = configuration.token, !token.isEmpty,
       token.utf8.allSatisfy({
         $0.isLetterOrDigit || [UInt8(ascii: ":"), UInt8(ascii: "_"), UInt8(ascii: "-")].contains($0)
       })
-    else { throw problem("token", "the bot's token is needed, as BotFather gives it") }
+    else { throw configuration.problem("token", "the bot's token is needed, as BotFather gives it") }
     guard let chatID = configuration.chatID, Int64(chatID) != nil || (chatID.hasPrefix("@") && chatID.utf8.count > 1)
-    else { throw problem("chat_id", "the chat's number is needed, such as -1001234567890, or @channel") }
-    var base = configuration.baseURL ?? "https://api.telegram.org"
-    while base.hasSuffix("/") { base.removeLast() }
-    guard base.contains("://") else {
-      throw problem("base_url", "an address like https://telegram.example.com is needed")
-    }
+    else { throw configuration.problem("chat_id", "the chat's number is needed, such as -1001234567890, or @channel") }
+    let base = try configuration.base("https://api.telegram.org")
     self.configuration = configuration
     self.token = token
     self.chatID = chatID
@@ -87,11 +80,7 @@ public struct TelegramTarget: Target {
     case 400:
       return verdict(onBadRequest: words.lowercased(), answer?.parameters?.migrateToChatID, reason, carrying: parcel)
     default:
-      return switch Verdict(status: status, retryAfter: nil) {
-      case .paused: .paused(reason: reason)
-      case .retry: .retry(reason: reason)
-      default: .refused(reason: reason)
-      }
+      return Verdict(status: status, retryAfter: nil).saying(reason)
     }
   }
 
@@ -180,7 +169,7 @@ public struct TelegramTarget: Target {
 
 extension UInt8 {
   /// Whether it is a letter or a digit of ASCII.
-  fileprivate var isLetterOrDigit: Bool {
+  var isLetterOrDigit: Bool {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
       || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
   }

@@ -16,6 +16,13 @@ public enum Verdict: Sendable, Equatable {
   case doubtful(reason: String)
   /// It is not taken in this form: it is sent again at once with another body.
   case reworded(body: String, reason: String)
+  /// It was not taken for the sake of others in its request: it is sent again at once without them.
+  case again(reason: String)
+  /// It alone must wait, so many seconds; what else the request carried need not.
+  case delayed(seconds: Int64, reason: String)
+  /// The request was not taken as a whole, and the answer does not say for which of what it carried: all of it is sent
+  /// again at once in smaller requests. Never the verdict on one delivery alone.
+  case divided(reason: String)
   /// The target has moved, in place of its ``Target/address``: it is sent again at once, and all else goes there too.
   case moved(to: String, reason: String)
 
@@ -36,6 +43,23 @@ public enum Verdict: Sendable, Equatable {
     }
   }
 
+  /// The same verdict, saying why in other words.
+  func saying(_ reason: String) -> Verdict {
+    switch self {
+    case .delivered: .delivered
+    case .retry: .retry(reason: reason)
+    case .throttled(let seconds, _): .throttled(seconds: seconds, reason: reason)
+    case .refused: .refused(reason: reason)
+    case .paused: .paused(reason: reason)
+    case .doubtful: .doubtful(reason: reason)
+    case .reworded(let body, _): .reworded(body: body, reason: reason)
+    case .again: .again(reason: reason)
+    case .delayed(let seconds, _): .delayed(seconds: seconds, reason: reason)
+    case .divided: .divided(reason: reason)
+    case .moved(let destination, _): .moved(to: destination, reason: reason)
+    }
+  }
+
   /// The verdict on a request without an answer.
   public init(_ failure: HTTPFailure) {
     switch failure {
@@ -49,7 +73,8 @@ public enum Verdict: Sendable, Equatable {
     switch self {
     case .delivered: nil
     case .retry(let reason), .throttled(_, let reason), .refused(let reason), .paused(let reason),
-      .doubtful(let reason), .reworded(_, let reason), .moved(_, let reason):
+      .doubtful(let reason), .reworded(_, let reason), .moved(_, let reason), .again(let reason),
+      .delayed(_, let reason), .divided(let reason):
       reason
     }
   }

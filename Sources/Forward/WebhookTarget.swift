@@ -13,19 +13,16 @@ public struct WebhookTarget: Target {
   ///
   /// - Throws: ``TargetProblem`` when `url` or `secret` is missing, or a secret is not base64 with at least one byte.
   public init(_ configuration: TargetConfiguration) throws(TargetProblem) {
-    func problem(_ setting: String, _ message: String) -> TargetProblem {
-      TargetProblem(target: configuration.name, setting: setting, message: message)
-    }
     guard let url = configuration.url, url.contains("://") else {
-      throw problem("url", "an address like https://example.com/hooks is needed")
+      throw configuration.problem("url", "an address like https://example.com/hooks is needed")
     }
     let form = "\"whsec_\" and 24 to 64 random bytes in base64 are needed"
-    guard let text = configuration.secret else { throw problem("secret", form) }
-    guard let secret = StandardWebhookSecret(text) else { throw problem("secret", form) }
+    guard let text = configuration.secret else { throw configuration.problem("secret", form) }
+    guard let secret = StandardWebhookSecret(text) else { throw configuration.problem("secret", form) }
     self.configuration = configuration
     self.url = url
     if let text = configuration.previousSecret {
-      guard let previous = StandardWebhookSecret(text) else { throw problem("previous_secret", form) }
+      guard let previous = StandardWebhookSecret(text) else { throw configuration.problem("previous_secret", form) }
       secrets = [secret, previous]
     } else {
       secrets = [secret]

@@ -11,7 +11,7 @@ import Synchronization
 /// addresses shares no connection with one that may not.
 public final class HTTPClient: Sendable {
   /// How much of an answer's body is kept.
-  public static let bodyLimit = 65_536
+  public static let bodyLimit = 1_048_576
 
   /// What is called with the answer, on the client's thread.
   public typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void

@@ -35,7 +35,7 @@ public struct HTTPRequest: Sendable, Equatable {
   public var origin: String { Self.origin(of: url) }
 
   /// Scheme, host and port of an address.
-  static func origin(of url: String) -> String {
+  public static func origin(of url: String) -> String {
     guard let colon = url.firstRange(of: "://") else { return "…" }
     let authority = url[colon.upperBound...].prefix { !"/?#".contains($0) }
     let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""

@@ -28,20 +28,6 @@ struct ChatDeliveryTests {
     HTTPReceiver { [posts, telegram] _, request in posts.take(telegram.answer(request)) }
   }
 
-  /// A pass with a clock on which time goes by: a second at each look.
-  private func pass(_ bench: DeliveryBench, _ targets: TargetConfiguration...) async throws -> ForwardSummary {
-    var settings = Forwarder.Settings()
-    settings.pause = .milliseconds(5)
-    return try await Forwarder(
-      connectionString: bench.database.connectionString, targets: try targets.map { try $0.makeTarget() },
-      settings: settings,
-      now: { [clock = bench.clock] in
-        clock.advance(seconds: 1)
-        return clock.now
-      }, chance: { 0.5 }
-    ).runOnce()
-  }
-
   private func store(_ bench: DeliveryBench, _ count: Int) async throws {
     for number in 1...count {
       var event = bench.event("e\(number)", transaction: "t\(number)")
@@ -129,7 +115,7 @@ struct ChatDeliveryTests {
     #expect(try await bench.forward(target) == ForwardSummary(waiting: 3))
     #expect(receiver.requests.count == 1)
     bench.clock.advance(seconds: 1)
-    #expect(try await pass(bench, target) == ForwardSummary(delivered: 3))
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 3))
     #expect(posts.all.count == 3)
     #expect(Set(posts.all.map(\.text)).count == 3)
     #expect(before < bench.clock.now)
@@ -142,7 +128,7 @@ struct ChatDeliveryTests {
     let target = TargetConfiguration.telegram(receiver)
     let bench = try await DeliveryBench([target])
     try await store(bench, 1)
-    #expect(try await pass(bench, target) == ForwardSummary(delivered: 1))
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 1))
     #expect(receiver.requests.count == 2)
     #expect(posts.all.first?.text.contains("Subscriber: <subscriber> & 1") == true)
     #expect(try await bench.deliveries().first?.int("attempts") == 2)
@@ -155,19 +141,19 @@ struct ChatDeliveryTests {
     var target = TargetConfiguration.telegram(receiver)
     let bench = try await DeliveryBench([target])
     try await store(bench, 2)
-    #expect(try await pass(bench, target) == ForwardSummary(delivered: 2))
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 2))
     // One request went to the old number, and no more.
     #expect(receiver.requests.count == 3)
     try await bench.store(bench.event("later", transaction: "t9"))
     bench.clock.advance(seconds: 60)
     let shown = try #require(try await bench.forwarder([target]).preview().first?.request)
     #expect(shown.contains(#""chat_id":-1009999999999"#))
-    #expect(try await pass(bench, target) == ForwardSummary(delivered: 1))
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 1))
     #expect(posts.all.map(\.chat) == ["-1009999999999", "-1009999999999", "-1009999999999"])
     target.chatID = "17"
     try await bench.store(bench.event("elsewhere", transaction: "t10"))
     bench.clock.advance(seconds: 60)
-    #expect(try await pass(bench, target) == ForwardSummary(delivered: 1))
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 1))
     #expect(posts.all.last?.chat == "17")
   }
 
@@ -180,7 +166,7 @@ struct ChatDeliveryTests {
     let target = TargetConfiguration.telegram(receiver, chatID: "-1")
     let bench = try await DeliveryBench([target])
     try await store(bench, 1)
-    #expect(try await pass(bench, target) == ForwardSummary(waiting: 1))
+    #expect(try await bench.pass(target) == ForwardSummary(waiting: 1))
     #expect(receiver.requests.count == 4)
   }
 
@@ -196,7 +182,7 @@ struct ChatDeliveryTests {
     let group = TargetConfiguration.telegram(receiver, chatID: "-404")
     let bench = try await DeliveryBench([team, group])
     try await store(bench, 2)
-    #expect(try await pass(bench, team, group) == ForwardSummary(held: 4))
+    #expect(try await bench.pass(team, group) == ForwardSummary(held: 4))
     #expect(channel.requests.count == 1)
     #expect(receiver.requests.count == 1)
     let standings = try await bench.register.standings()
@@ -208,7 +194,7 @@ struct ChatDeliveryTests {
     isGone.withLock { $0 = false }
     for target in [team, group] { _ = try await bench.register.resume(target.name) }
     bench.clock.advance(seconds: 10)
-    #expect(try await pass(bench, team) == ForwardSummary(delivered: 2))
+    #expect(try await bench.pass(team) == ForwardSummary(delivered: 2))
     #expect(posts.all.count == 2)
   }
 

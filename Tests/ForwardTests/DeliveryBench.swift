@@ -39,6 +39,15 @@ struct DeliveryBench: Sendable {
     try await register.register(targets, at: clock.now.adding(seconds: -30 * 86_400))
   }
 
+  /// Takes away all events, deliveries and targets.
+  func empty() async throws {
+    try await connection.execute(
+      """
+      delete from forward.delivery; delete from forward.target; delete from ingest.event; delete from fact.transaction;
+      delete from fact.renewal; delete from fact.chain
+      """)
+  }
+
   func forwarder(
     _ targets: [TargetConfiguration], settings: Forwarder.Settings = Forwarder.Settings(),
     report: @escaping @Sendable (ForwardReport) -> Void = { _ in }
@@ -51,6 +60,20 @@ struct DeliveryBench: Sendable {
   /// One pass over what is due.
   func forward(_ targets: TargetConfiguration...) async throws -> ForwardSummary {
     try await forwarder(targets).runOnce()
+  }
+
+  /// One pass with a clock on which time goes by, a second at each look, so that a service's pace is waited for.
+  func pass(_ targets: TargetConfiguration...) async throws -> ForwardSummary {
+    var settings = Forwarder.Settings()
+    settings.pause = .milliseconds(5)
+    return try await Forwarder(
+      connectionString: database.connectionString, targets: try targets.map { try $0.makeTarget() },
+      settings: settings,
+      now: { [clock] in
+        clock.advance(seconds: 1)
+        return clock.now
+      }, chance: { 0.5 }
+    ).runOnce()
   }
 
   /// An event of a chain that happened a minute before the clock's moment.

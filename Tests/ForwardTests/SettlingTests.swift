@@ -333,7 +333,7 @@ struct SettlingTests {
     first.transaction = transaction(.first(-30, -0.5), "first")
     try await bench.store(first, event)
     var settings = Forwarder.Settings()
-    settings.waitForWord = 3600
+    settings.rules.waitForWord = 3600
     #expect(try await bench.forwarder([target], settings: settings).runOnce().delivered == 1)
     #expect(try lastTold() == Told(.billingRecovered))
   }

@@ -88,7 +88,8 @@ struct WebhookTargetTests {
     }
     #expect(
       problem?.description
-        == "target x: type: this version cannot send to \"pigeon\"; it can to webhook, slack, telegram")
+        == "target x: type: this version cannot send to \"pigeon\"; it can to webhook, slack, telegram, discord, amplitude, mixpanel"
+    )
   }
 
   @Test("an event's id is the message's where it can be, else its digest is")

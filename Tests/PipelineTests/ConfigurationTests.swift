@@ -81,7 +81,7 @@ struct ConfigurationTests {
     #expect(configuration.targets[0].maxAge == 172_800)
     #expect(configuration.targets[1].service == .telegram(token: "t", chatID: "-1001234567890"))
     #expect(configuration.targets[1].digest == .init(at: "09:30", timezone: "Europe/Berlin"))
-    #expect(configuration.targets[3].service == .amplitude(apiKey: "k", region: "eu"))
+    #expect(configuration.targets[3].service == .amplitude(apiKey: "k", region: "eu", endpoint: "httpapi"))
     #expect(configuration.targets[4].from == .moment(try #require(Instant("2026-01-01T00:00:00Z"))))
     #expect(
       configuration.targets[5].service

@@ -119,3 +119,54 @@ public final class TelegramService: Sendable {
     return (.status(200, body: #"{"ok":true,"result":{"message_id":42}}"#), ChatPost(chat: chat, text: text))
   }
 }
+
+/// Webhooks of Discord as the real ones behave: limits, mentions, and a message back when one waits for it.
+public enum DiscordService {
+  /// What it answers to a request, and the text people read when it takes it.
+  public static func answer(_ request: HTTPReceiver.Request) -> (answer: HTTPReceiver.Answer, post: ChatPost?) {
+    func refuse(_ place: String, _ words: String) -> (HTTPReceiver.Answer, ChatPost?) {
+      (.status(400, body: #"{"\#(place)":["\#(words)"]}"#), nil)
+    }
+    guard request.path.contains("wait=true") else { return (.status(204), nil) }
+    guard request.headers["content-type"]?.hasPrefix("application/json") == true,
+      let body = try? JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
+    else { return (.status(400, body: #"{"message":"The request body contains invalid JSON.","code":50109}"#), nil) }
+    let content = body["content"] as? String ?? ""
+    let embeds = body["embeds"] as? [[String: Any]] ?? []
+    guard !content.isEmpty || !embeds.isEmpty else {
+      return (.status(400, body: #"{"message":"Cannot send an empty message","code":50006}"#), nil)
+    }
+    guard content.count <= 2000 else { return refuse("content", "Must be 2000 or fewer in length.") }
+    guard embeds.count <= 10 else { return refuse("embeds", "Must be 10 or fewer in length.") }
+    var shown: [String] = content.isEmpty ? [] : [content]
+    var total = 0
+    for embed in embeds {
+      let fields = embed["fields"] as? [[String: Any]] ?? []
+      let title = embed["title"] as? String ?? ""
+      let description = embed["description"] as? String ?? ""
+      let footer = (embed["footer"] as? [String: Any])?["text"] as? String ?? ""
+      guard title.count <= 256, description.count <= 4096, footer.count <= 2048, fields.count <= 25 else {
+        return refuse("embeds", "Must be fewer in length.")
+      }
+      total += title.count + description.count + footer.count
+      shown += [title, description].filter { !$0.isEmpty }
+      for field in fields {
+        guard let name = field["name"] as? String, (1...256).contains(name.count),
+          let value = field["value"] as? String, (1...1024).contains(value.count)
+        else { return refuse("embeds", "This field is required") }
+        total += name.count + value.count
+        shown += [name, value]
+      }
+    }
+    guard total <= 6000 else { return refuse("embeds", "Embed size exceeds maximum size of 6000") }
+    // Nobody may be called by a value: neither by name nor by what only looks like one.
+    guard (body["allowed_mentions"] as? [String: [String]])?["parse"] == [] else {
+      return refuse("allowed_mentions", "mentions are not switched off")
+    }
+    for text in shown where text.contains(/(?:^|[^\\])(?:[<>@]|:\/\/)/) {
+      return refuse("embeds", "a mention or a link")
+    }
+    let text = shown.joined(separator: "\n").replacing(/\\([^0-9A-Za-z\s])/) { String($0.output.1) }
+    return (.status(200, body: #"{"id":"1","content":""}"#), ChatPost(chat: "", text: text))
+  }
+}

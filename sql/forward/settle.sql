@@ -423,6 +423,7 @@ settled as (
         best.body -> 'renewal' ->> 'auto_renew_product_id' as next_product_id,
         concerned.subscription_key,
         concerned.transaction_id,
+        concerned.purchased_at,
         charge.previous_id,
         coalesce(best.settled_kind, case
             when best.is_charge and best.kind in ('non_renewing_purchase', 'consumable_purchase') then best.kind
@@ -494,6 +495,7 @@ select
     settled.kind,
     settled.body,
     settled.product_id,
+    settled.purchased_at,
     product.name as product_name,
     nullif(settled.next_product_id, settled.product_id) as next_product_id,
     next_product.name as next_product_name,

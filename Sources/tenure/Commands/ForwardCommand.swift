@@ -74,6 +74,9 @@ struct ForwardCommand: Command {
         case .reworded: "not taken in this form, and sent again in another"
         case .moved: "the target has moved; what it gets goes there from now on"
         case .throttled: "the target asks for a wait"
+        case .delayed: "the target asks for a wait of this one alone"
+        case .again: "not taken because of others in its request, and sent again at once"
+        case .divided: "not taken in one request, and sent again in smaller ones"
         case .refused: "refused"
         case .paused: "the target is paused: see to it, then run tenure targets resume"
         }

@@ -29,7 +29,9 @@ extension Configuration {
   /// How the forwarder works.
   var forwarderSettings: Forwarder.Settings {
     var settings = Forwarder.Settings()
-    settings.waitForWord = reporting.waitForWord
+    settings.rules.waitForWord = reporting.waitForWord
+    settings.rules.currency = reporting.currency
+    settings.rules.timezone = reporting.timezone
     return settings
   }
 }
@@ -63,13 +65,22 @@ extension TargetConfiguration {
     case .slack(let url):
       self.init(name: target.name, type: "slack")
       self.url = url
-    case .discord: self.init(name: target.name, type: "discord")
+    case .discord(let url):
+      self.init(name: target.name, type: "discord")
+      self.url = url
     case .telegram(let token, let chatID):
       self.init(name: target.name, type: "telegram")
       self.token = token
       self.chatID = chatID
-    case .amplitude: self.init(name: target.name, type: "amplitude")
-    case .mixpanel: self.init(name: target.name, type: "mixpanel")
+    case .amplitude(let apiKey, let region, let endpoint):
+      self.init(name: target.name, type: "amplitude")
+      projectKey = apiKey
+      self.region = region
+      self.endpoint = endpoint
+    case .mixpanel(let projectToken, let region):
+      self.init(name: target.name, type: "mixpanel")
+      projectKey = projectToken
+      self.region = region
     case nil: return nil
     }
     baseURL = target.baseURL

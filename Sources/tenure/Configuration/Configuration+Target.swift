@@ -1,3 +1,4 @@
+import Forward
 import Foundation
 import Vocabulary
 
@@ -8,7 +9,7 @@ extension Configuration {
       case slack(url: String)
       case discord(url: String)
       case telegram(token: String, chatID: String)
-      case amplitude(apiKey: String, region: String)
+      case amplitude(apiKey: String, region: String, endpoint: String)
       case mixpanel(projectToken: String, region: String)
       case webhook(url: String, secret: String, previousSecret: String?)
     }
@@ -67,7 +68,8 @@ extension Configuration.Target {
     } else {
       // Which settings belong to it cannot be known: only those of every target are looked at.
       for name in [
-        "url", "token", "chat_id", "api_key", "region", "project_token", "secret", "previous_secret", "digest",
+        "url", "token", "chat_id", "api_key", "region", "endpoint", "project_token", "secret", "previous_secret",
+        "digest",
       ] {
         reader.ignore(name)
       }
@@ -93,11 +95,14 @@ extension Configuration.Target {
     case "telegram":
       .telegram(token: reader.requiredText("token"), chatID: chatID(reader))
     case "amplitude":
-      .amplitude(apiKey: reader.requiredText("api_key"), region: reader.choice("region", among: ["us", "eu"]) ?? "us")
+      .amplitude(
+        apiKey: reader.requiredText("api_key"),
+        region: reader.choice("region", among: AmplitudeTarget.regions) ?? "us",
+        endpoint: reader.choice("endpoint", among: AmplitudeTarget.endpoints) ?? "httpapi")
     case "mixpanel":
       .mixpanel(
         projectToken: reader.requiredText("project_token"),
-        region: reader.choice("region", among: ["us", "eu", "in"]) ?? "us")
+        region: reader.choice("region", among: MixpanelTarget.regions) ?? "us")
     default:
       .webhook(
         url: reader.url("url", isRequired: true) ?? "", secret: reader.requiredText("secret"),

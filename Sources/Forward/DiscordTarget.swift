@@ -1,0 +1,124 @@
+import Foundation
+public import HTTP
+public import Vocabulary
+
+/// A channel of Discord, by a webhook (https://discord.com/developers/docs/resources/webhook#execute-webhook).
+public struct DiscordTarget: Target {
+  /// What the configuration says.
+  public let configuration: TargetConfiguration
+  private let url: String
+  /// The parts of the address that nobody may see.
+  private let secrets: [String]
+
+  /// Creates the target.
+  ///
+  /// - Throws: ``TargetProblem`` when `url` is missing.
+  public init(_ configuration: TargetConfiguration) throws(TargetProblem) {
+    guard let url = configuration.url, url.contains("://") else {
+      throw configuration.problem(
+        "url", "the address of a webhook is needed, like https://discord.com/api/webhooks/…")
+    }
+    self.configuration = configuration
+    // Without it Discord answers before the message is kept, and does not say when it is not.
+    self.url =
+      url.split(separator: "?").dropFirst().contains { $0.contains("wait=") }
+      ? url : url + (url.contains("?") ? "&wait=true" : "?wait=true")
+    let origin = HTTPRequest.origin(of: url)
+    secrets = url.dropFirst(origin.count).split { "/?&=".contains($0) }.map(String.init).filter { $0.count > 5 }
+  }
+
+  /// Discord takes thirty messages a minute for a channel.
+  public var interval: Int64? { 2 }
+
+  /// An embed, in which nothing is a mention.
+  public func body(for announcement: Announcement) -> String {
+    let message = ChatMessage(announcement)
+    return JSONForm.text(
+      Body(embeds: [
+        Embed(
+          title: ChatMessage.cut(message.title, to: 256),
+          fields: message.lines.map {
+            Field(name: $0.label, value: Self.escaped(ChatMessage.cut($0.value, to: Self.longestValue)))
+          }, footer: Footer(text: message.footer))
+      ]))
+  }
+
+  /// The longest value, before it is escaped: ten of them, each character escaped, stay under the 6000 characters that a
+  /// message's embeds may have.
+  private static let longestValue = 250
+
+  /// The address is the secret.
+  public func request(carrying parcels: [Parcel], at now: Instant) -> HTTPRequest {
+    HTTPRequest(
+      url: url, headers: [.init("content-type", "application/json")], body: Array(parcels[0].body.utf8),
+      secrets: secrets)
+  }
+
+  /// What the status says, with Discord's words where they are any.
+  public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant) -> [Verdict] {
+    let answer = JSONForm.read(Answer.self, from: response.body)
+    let words = (answer?.message).map { ChatMessage.line($0, longest: 200) }.flatMap { words in
+      secrets.contains { words.contains($0) } ? nil : words
+    }
+    let reason = "Discord answered \(response.status)\(words.map { ": \($0)" } ?? "")"
+    let verdict: Verdict =
+      switch response.status {
+      case 200..<300:
+        response.body.first == UInt8(ascii: "<") ? .retry(reason: "\(reason) with a page") : .delivered
+      case 429: .throttled(seconds: response.retryAfter(now: now) ?? answer?.seconds, reason: reason)
+      default: Verdict(status: response.status, retryAfter: nil).saying(reason)
+      }
+    return parcels.map { _ in verdict }
+  }
+
+  /// A text of which Discord makes no markup, mention or link. A backslash before a character that is neither a letter nor
+  /// a digit makes it stand for itself.
+  static func escaped(_ text: String) -> String {
+    text.reduce(into: "") { result, character in
+      if #"\*_~`|<>@#[]():-+"#.contains(character) { result.append("\\") }
+      result.append(character)
+    }
+  }
+
+  private struct Answer: Decodable {
+    let message: String?
+    let retryAfter: Double?
+
+    enum CodingKeys: String, CodingKey {
+      case message
+      case retryAfter = "retry_after"
+    }
+
+    var seconds: Int64? { retryAfter.flatMap { Int64(exactly: $0.rounded(.up)) } }
+  }
+
+  private struct Body: Codable {
+    var allowedMentions = Mentions()
+    var embeds: [Embed]
+
+    enum CodingKeys: String, CodingKey {
+      case allowedMentions = "allowed_mentions"
+      case embeds
+    }
+  }
+
+  private struct Mentions: Codable {
+    var parse: [String] = []
+  }
+
+  private struct Embed: Codable {
+    let title: String
+    let fields: [Field]
+    let footer: Footer
+  }
+
+  private struct Field: Codable {
+    let name: String
+    let value: String
+    var inline = true
+  }
+
+  private struct Footer: Codable {
+    let text: String
+  }
+}
