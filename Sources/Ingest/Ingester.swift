@@ -29,6 +29,7 @@ public actor Ingester {
   private let now: @Sendable () -> Instant
   private let report: @Sendable (IngestProgress) -> Void
   private var apps = AppDirectory()
+  private var erased = ErasedIdentifiers()
   private var isReady = false
   /// Whether the last batch was new throughout: then the next one is stored as if it were, too.
   private var isLikelyNew = true
@@ -69,13 +70,13 @@ public actor Ingester {
   ) async throws -> IngestSummary {
     let reader = BatchReader(paths, source: source, limits: limits, now: now, decoder: decoder)
     var summary = IngestSummary()
-    var current = try await reader.next(apps.ids)
+    var current = try await reader.next(apps.ids, erased)
     while let batch = current {
       apps = try await apps.adding(batch.items, on: connection)
-      async let upcoming = reader.next(apps.ids)
+      async let upcoming = reader.next(apps.ids, erased)
       let staged =
         batch.staged
-        ?? StagedBatch(batch.items, source: source, appIDs: apps.ids, receivedAt: batch.receivedAt)
+        ?? staged(batch.items, receivedAt: batch.receivedAt)
       summary = try await summary + store(staged).summary
       report(.committed(summary))
       current = try await upcoming
@@ -86,18 +87,21 @@ public actor Ingester {
   /// Stores decoded input that came otherwise than by files, in one transaction.
   public func store(_ items: [BatchItem]) async throws -> IngestSummary {
     apps = try await apps.adding(items, on: connection)
-    return try await store(StagedBatch(items, source: source, appIDs: apps.ids, receivedAt: now())).summary
+    return try await store(staged(items, receivedAt: now())).summary
   }
 
   /// Stores decoded input of several senders in one transaction, and tells what became of each item, in their order. An
   /// event that came twice is stored once: the second is the duplicate.
   public func storeEach(_ items: [BatchItem]) async throws -> [StoredItem] {
     apps = try await apps.adding(items, on: connection)
-    let batch = StagedBatch(items, source: source, appIDs: apps.ids, receivedAt: now())
-    return try await store(batch, namesNew: true).items
+    return try await store(staged(items, receivedAt: now()), namesNew: true).items
   }
 
   // MARK: - Storing
+
+  private func staged(_ items: [BatchItem], receivedAt: Instant) -> StagedBatch {
+    StagedBatch(items, source: source, appIDs: apps.ids, erased: erased, receivedAt: receivedAt)
+  }
 
   /// - Parameter namesNew: Whether the answer is to say what became of each item.
   private func store(
@@ -112,11 +116,12 @@ public actor Ingester {
     let newApps = keys.intersection(apps.newKeys).sorted().map {
       NewApp(key: $0, id: apps.ids[$0] ?? 0, bundleID: bundleIDs[$0])
     }
+    var current = batch
     var attempt = 1
     while true {
       do {
         let afterStoring = afterStoring
-        let isLikelyNew = isLikelyNew
+        let (batch, isLikelyNew) = (current, isLikelyNew)
         let stored = try await connection.transaction { connection in
           try connection.store(
             batch, isLikelyNew: isLikelyNew, newApps: newApps, afterStoring: afterStoring, namesNew: namesNew)
@@ -125,6 +130,9 @@ public actor Ingester {
         apps.settle(keys)
         for app in newApps { report(.appAdded(key: app.key)) }
         return (stored.summary, namesNew ? stored.items(of: batch, appIDs: apps.ids) : [])
+      } catch let meanwhile as ErasedMeanwhile {
+        erased = meanwhile.erased
+        current = staged(batch.items, receivedAt: batch.receivedAt)
       } catch let error as PostgresError where error.isConflict && attempt < 5 {
         // Another session was in the way, and this one was chosen to give way.
         attempt += 1
@@ -145,16 +153,14 @@ public actor Ingester {
       let rejection = Rejection(
         .malformed, app: event.app, excerpt: Excerpt.of(Array("the database refuses it: \(error.message)".utf8)))
       return try await store(
-        StagedBatch(
-          [BatchItem(.rejection(rejection), place: items[0].place)], source: source, appIDs: apps.ids,
-          receivedAt: batch.receivedAt), namesNew: namesNew)
+        staged([BatchItem(.rejection(rejection), place: items[0].place)], receivedAt: batch.receivedAt),
+        namesNew: namesNew)
     }
     report(.batchDivided(pieces: 2))
     var summary = IngestSummary()
     var stored: [StoredItem] = []
     for half in [items[..<(items.count / 2)], items[(items.count / 2)...]] {
-      let part = try await store(
-        StagedBatch(Array(half), source: source, appIDs: apps.ids, receivedAt: batch.receivedAt), namesNew: namesNew)
+      let part = try await store(staged(Array(half), receivedAt: batch.receivedAt), namesNew: namesNew)
       summary = summary + part.summary
       stored += part.items
     }

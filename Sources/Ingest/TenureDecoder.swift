@@ -86,7 +86,7 @@ public struct TenureDecoder: EventDecoder {
       "auto_renew", "auto_renew_product_id", "renews_at", "renewal_price", "currency", "expiration_reason",
       "in_billing_retry", "grace_expires_at", "paused_at", "resumes_at", "price_increase", "eligible_win_back_offers",
     ],
-    "detail": ["reason", "direction", "effective", "message"],
+    "detail": ["reason", "direction", "effective", "message", "state"],
     "offer": ["type", "id", "discount", "period"],
   ]
 

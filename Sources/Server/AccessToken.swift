@@ -21,10 +21,7 @@ struct AccessToken: Sendable {
 
   /// Whether a request has the token, or the cookie.
   func isProven(by head: HTTPHead) -> Bool {
-    if let value = head.header("authorization") {
-      let parts = value.split(separator: " ", maxSplits: 1)
-      return parts.count == 2 && parts[0].lowercased() == "bearer" && isToken(String(parts[1]))
-    }
+    if head.header("authorization") != nil { return head.bearer.map(isToken) ?? false }
     return head.headers.filter { $0.name == "cookie" }
       .flatMap { $0.value.split(separator: ";") }
       .contains { cookie in

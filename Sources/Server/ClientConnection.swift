@@ -13,8 +13,29 @@ final class ClientConnection: Sendable {
   }
 
   private let state: Mutex<State>
+  /// The address that it comes from; empty where that is not known.
+  let peer: String
 
-  init(descriptor: Int32) { state = Mutex(State(descriptor: descriptor, since: .now)) }
+  init(descriptor: Int32) {
+    state = Mutex(State(descriptor: descriptor, since: .now))
+    peer = Self.peer(of: descriptor) ?? ""
+  }
+
+  private static func peer(of descriptor: Int32) -> String? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutableBytes(of: &storage) { bytes in
+      guard let address = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+        getpeername(descriptor, address, &length) == 0
+      else { return nil }
+      return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { name in
+        guard getnameinfo(address, length, name.baseAddress, socklen_t(name.count), nil, 0, NI_NUMERICHOST) == 0,
+          let text = name.baseAddress
+        else { return nil }
+        return String(cString: text)
+      }
+    }
+  }
 
   /// A request has begun, or ended.
   func restart() {

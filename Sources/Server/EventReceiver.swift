@@ -18,6 +18,7 @@ actor EventReceiver {
   private let allowance: ChainAllowance
   private let now: @Sendable () -> Instant
   private var appStoreDecoders: [String: AppStoreDecoder] = [:]
+  private var appClientDecoders: [String: AppClientDecoder] = [:]
 
   /// - Parameters:
   ///   - chainsPerSecond: How many chains of certificates that are not known may be verified.
@@ -59,6 +60,14 @@ actor EventReceiver {
       allowance.isExhausted = false
       decoded = decoder(for: endpoint.app).decode(body, receivedAt: receivedAt)
       if allowance.isExhausted { return .tooManyChains }
+    case .appClient(let publicKey):
+      if let publicKey, head.bearer.map({ ConstantTime.areEqual($0, publicKey) }) != true {
+        return refused(.secret, "the app's public key is missing or wrong")
+      }
+      if body.allSatisfy(Self.isSpace) { return refused(.notJSON, "the body is empty") }
+      allowance.isExhausted = false
+      decoded = decodeClient(body, app: endpoint.app, receivedAt)
+      if allowance.isExhausted { return .tooManyChains }
     case .standardWebhook(let secret):
       guard Self.isSigned(head, by: secret, bodies: [sent, body], at: receivedAt) else {
         return refused(.secret, "the webhook signature is missing or wrong, or its timestamp is not of now")
@@ -85,6 +94,24 @@ actor EventReceiver {
     return decoder
   }
 
+  /// What an app sent: one thing, or several as lines or an array.
+  private func decodeClient(_ body: [UInt8], app: AppConfiguration, _ receivedAt: Instant) -> [Decoded] {
+    // The address says the app.
+    var decoder = appClientDecoders[app.key] ?? AppClientDecoder(allowance: allowance) { _ in app }
+    defer { appClientDecoders[app.key] = decoder }
+    return Self.documents(in: body) { decoder.decode($0, receivedAt: receivedAt) }
+  }
+
+  /// What becomes of the documents of a body.
+  private static func documents(in body: [UInt8], _ decode: ([UInt8]) -> [Decoded]) -> [Decoded] {
+    InputDocument.all(in: body).flatMap { document -> [Decoded] in
+      guard case .document(let text, _) = document else {
+        return [.rejection(Rejection(.notJSON, excerpt: "the array is not closed, or a comma is missing or too many"))]
+      }
+      return decode(text)
+    }
+  }
+
   private static func isSigned(
     _ head: HTTPHead, by secret: StandardWebhookSecret, bodies: [[UInt8]], at moment: Instant
   ) -> Bool {
@@ -99,10 +126,7 @@ actor EventReceiver {
   /// Canonical events: one, several (an array or lines), or one in the envelope in which Tenure's own webhooks carry it.
   private static func decodeEvents(_ body: [UInt8], app: AppConfiguration, _ receivedAt: Instant) -> [Decoded] {
     var decoder = TenureDecoder(app: app.key) { $0 == app.key ? app : nil }
-    return InputDocument.all(in: body).flatMap { document -> [Decoded] in
-      guard case .document(let text, _) = document else {
-        return [.rejection(Rejection(.notJSON, excerpt: "the array is not closed, or a comma is missing or too many"))]
-      }
+    return documents(in: body) { text in
       if let root = try? JSONDocument(text).root, root["event_id"] == nil, let data = root["data"],
         data.kind == .object, root["type"] != nil
       {

@@ -137,7 +137,8 @@ final class HTTPExchange: @unchecked Sendable {
   }
 
   private func takeHead(_ method: String, _ state: inout State) -> Step {
-    let head = HTTPHead(method: method, target: target, headers: Self.headers(of: connection))
+    var head = HTTPHead(method: method, target: target, headers: Self.headers(of: connection))
+    head.peer = client.peer
     state.head = head
     if head.isAmbiguous {
       state.stage = .queued

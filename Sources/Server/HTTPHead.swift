@@ -10,6 +10,8 @@ struct HTTPHead: Sendable {
   var query: [(name: String, value: String)]
   /// The headers in their order, names in small letters.
   var headers: [(name: String, value: String)]
+  /// Where the connection comes from, an IP address; empty where that is not known.
+  var peer = ""
 
   /// A head.
   ///
@@ -34,6 +36,14 @@ struct HTTPHead: Sendable {
 
   /// The value of a header; the first where it is repeated.
   func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+
+  /// The token of `Authorization: Bearer` (RFC 6750); nil where there is none.
+  var bearer: String? {
+    guard let parts = header("authorization")?.split(separator: " ", maxSplits: 1), parts.count == 2,
+      parts[0].lowercased() == "bearer"
+    else { return nil }
+    return String(parts[1])
+  }
 
   /// The segments of the path.
   var segments: [String] { path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init) }

@@ -10,6 +10,9 @@ public struct IngestEndpoint: Sendable {
     case appStoreSignatures
     /// The request is signed as Standard Webhooks says.
     case standardWebhook(StandardWebhookSecret)
+    /// The data is signed by the App Store, and the request has the app's public key where one is configured. Anyone can
+    /// read that key from the app: how often an address may send is limited.
+    case appClient(key: String?)
   }
 
   let source: Source
@@ -19,6 +22,13 @@ public struct IngestEndpoint: Sendable {
   /// An endpoint for an app's notifications from the App Store.
   public static func appStore(_ app: AppConfiguration) -> IngestEndpoint {
     IngestEndpoint(source: .appStore, app: app, proof: .appStoreSignatures)
+  }
+
+  /// An endpoint for what an app sends itself.
+  ///
+  /// - Parameter key: The app's public key; nil where none is asked for.
+  public static func appClient(_ app: AppConfiguration, key: String?) -> IngestEndpoint {
+    IngestEndpoint(source: .appClient, app: app, proof: .appClient(key: key))
   }
 
   /// An endpoint for an app's canonical events, signed with a secret.

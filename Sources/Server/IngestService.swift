@@ -9,11 +9,12 @@ struct IngestService: HTTPService {
   private let maximumBody: Int
   private let health: Health
   private let rejectionLimit: RejectionLimit
+  private let addressLimit: AddressLimit
   private let metrics: Metrics
 
   init(
     _ endpoints: [IngestEndpoint], receivers: [Source: EventReceiver], commits: [Source: GroupCommit],
-    maximumBody: Int, rejectionsPerSecond: Int, health: Health, metrics: Metrics
+    maximumBody: Int, rejectionsPerSecond: Int, requestsPerAddress: Int, health: Health, metrics: Metrics
   ) {
     self.endpoints = Dictionary(
       endpoints.map { ("/v1/ingest/\($0.source.rawValue)/\($0.app.key)", $0) }, uniquingKeysWith: { first, _ in first })
@@ -22,16 +23,23 @@ struct IngestService: HTTPService {
     self.maximumBody = maximumBody
     self.health = health
     rejectionLimit = RejectionLimit(perSecond: rejectionsPerSecond)
+    addressLimit = AddressLimit(perMinute: requestsPerAddress)
     self.metrics = metrics
   }
 
   func admission(of head: HTTPHead) -> Admission {
     if let admission = health.admission(of: head) { return admission }
-    guard endpoints[head.path] != nil else { return .refuse(.unknownPath) }
+    guard let endpoint = endpoints[head.path] else { return .refuse(.unknownPath) }
     guard head.method == "POST" else { return .refuse(.wrongMethod(allowed: "POST")) }
     guard [nil, "identity", "gzip"].contains(head.header("content-encoding")?.lowercased()) else {
       return .refuse(
         .problem(415, "the body may be plain or gzip, and nothing else", headers: [("Accept-Encoding", "gzip")]))
+    }
+    if case .appClient = endpoint.proof, let seconds = addressLimit.take(ClientAddress(head)) {
+      metrics.add(1, to: .limitedRequests, ["source": endpoint.source.rawValue])
+      return .refuse(
+        .problem(
+          429, "too many requests come from this address", headers: [("Retry-After", String(seconds))]))
     }
     return .read(limit: maximumBody)
   }
@@ -124,7 +132,7 @@ extension Rejection.Reason {
       case .chain, .certificate, .markerMissing, .untrustedRoot: "the certificates do not lead to a trusted root"
       case .certificateExpired: "a certificate was not valid when the data was signed"
       case .signature: "the signature is wrong"
-      case .secret: "the webhook signature is missing or wrong, or its timestamp is too far from now"
+      case .secret: "the webhook signature or the key is missing or wrong, or the timestamp is too far from now"
       case .unknownApp, .otherApp: "the data belongs to another app than this address"
       case .environmentNotListed: "the app does not take data of this environment"
       case .tooLarge: "the body is larger than what is read"

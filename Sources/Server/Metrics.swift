@@ -13,6 +13,7 @@ final class Metrics: Sendable {
     case commits = "tenure_ingest_commits_total"
     case failures = "tenure_ingest_failed_commits_total"
     case droppedRejections = "tenure_ingest_dropped_rejections_total"
+    case limitedRequests = "tenure_ingest_limited_requests_total"
 
     var help: String {
       switch self {
@@ -23,6 +24,7 @@ final class Metrics: Sendable {
       case .commits: "Transactions in which requests were stored together"
       case .failures: "Transactions that failed, so that their requests were told to come again"
       case .droppedRejections: "Refusals that were answered and not stored, since there were too many"
+      case .limitedRequests: "Requests that were refused, since too many came from their address"
       }
     }
   }

@@ -31,6 +31,8 @@ public final class Server: Sendable {
     public var chainsPerSecond = 20
     /// How many refusals are stored in a second.
     public var rejectionsPerSecond = 100
+    /// How many requests each address may make in a minute where the proof is public (`app_client`).
+    public var requestsPerAddress = 60
 
     /// Settings that are otherwise as usual.
     public init(ingest: ListenAddress, reports: ListenAddress, token: String) {
@@ -88,7 +90,8 @@ public final class Server: Sendable {
       "ingest", on: settings.ingest, limits: limits, metrics: metrics,
       service: IngestService(
         settings.endpoints, receivers: receivers, commits: commits, maximumBody: settings.maximumBody,
-        rejectionsPerSecond: settings.rejectionsPerSecond, health: health, metrics: metrics))
+        rejectionsPerSecond: settings.rejectionsPerSecond, requestsPerAddress: settings.requestsPerAddress,
+        health: health, metrics: metrics))
     reports = try HTTPListener(
       "reports", on: settings.reports, limits: limits, metrics: metrics,
       service: ReportsService(

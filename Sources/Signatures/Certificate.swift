@@ -65,7 +65,7 @@ public final class Certificate: @unchecked Sendable {
   }
 
   /// When the certificate is valid, in seconds since 1970, both ends included; nil when its dates cannot be read.
-  var validity: ClosedRange<Int64>? {
+  public var validity: ClosedRange<Int64>? {
     guard let start = Self.seconds(X509_get0_notBefore(x509)), let end = Self.seconds(X509_get0_notAfter(x509)),
       start <= end
     else { return nil }

@@ -71,6 +71,7 @@ extension Event {
     words.add("effective", detail.effective)
     words.add("message", detail.message)
     words.add("reason", detail.reason)
+    words.add("state", detail.state)
     var object = JSONText()
     if !also.isEmpty { object.add("also", also.map(\.rawValue)) }
     object.add("app", app)
@@ -152,7 +153,11 @@ extension Event: Decodable {
     if let words = try container.decodeIfPresent(Detail.self, forKey: .detail) {
       detail = EventDetail(
         reason: words.reason, direction: words.direction, effective: words.effective,
-        message: words.message?.name)
+        message: words.message?.name, state: words.state)
+      if let state = detail.state, !EventDetail.messageStates.contains(state) {
+        throw DecodingError.dataCorruptedError(
+          forKey: .detail, in: container, debugDescription: "state: shown or pending is needed")
+      }
     }
     rawKind = try container.decodeIfPresent(String.self, forKey: .rawKind)
     if kind == .unrecognised, rawKind == nil { rawKind = kindText }
@@ -163,20 +168,19 @@ extension Event: Decodable {
     var direction: String?
     var effective: String?
     var message: Message?
+    var state: String?
   }
 
-  /// A store message by its name. The store numbers them: one that has no name here yet is told by its number, alone or as
-  /// text.
+  /// A store message by its name, or by its number, alone or as text.
   private struct Message: Decodable {
     let name: String
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
       if let number = try? container.decode(Int64.self) {
-        name = "storekit_\(number)"
+        name = EventDetail.messageName("\(number)")
       } else {
-        let text = try container.decode(String.self)
-        name = Int64(text).map { "storekit_\($0)" } ?? text
+        name = EventDetail.messageName(try container.decode(String.self))
       }
     }
   }

@@ -81,12 +81,25 @@ public struct EventDetail: Sendable, Equatable {
   public var effective: String?
   /// Of a store message: its name; unknown ones as `storekit_<number>`.
   public var message: String?
+  /// Of a store message: `shown`, or `pending` where the app holds it back; shown where nothing is said.
+  public var state: String?
 
   /// Creates a detail.
-  public init(reason: String? = nil, direction: String? = nil, effective: String? = nil, message: String? = nil) {
+  public init(
+    reason: String? = nil, direction: String? = nil, effective: String? = nil, message: String? = nil,
+    state: String? = nil
+  ) {
     self.reason = reason
     self.direction = direction
     self.effective = effective
     self.message = message
+    self.state = state
   }
+
+  /// What a store message may be.
+  public static let messageStates = ["shown", "pending"]
+
+  /// The name of a store message as a client tells it. The store numbers them: one that has no name here yet is told by its
+  /// number.
+  public static func messageName(_ text: String) -> String { Int64(text).map { "storekit_\($0)" } ?? text }
 }

@@ -71,4 +71,10 @@ public struct Money: Hashable, Sendable {
     self.amount = amount
     self.currency = currency
   }
+
+  /// The amount so many times; `nil` when it does not fit.
+  public func times(_ count: Int64) -> Money? {
+    let (value, overflow) = amount.value.multipliedReportingOverflow(by: count)
+    return overflow ? nil : Money(amount: Micros(value), currency: currency)
+  }
 }

@@ -16,7 +16,7 @@ enum Program {
     ForwardCommand.self, RunCommand.self, ServeCommand.self,
     AppsCommand.self, AppsRenameCommand.self, TargetsCommand.self, TargetsTestCommand.self, TargetsPauseCommand.self,
     TargetsResumeCommand.self, TargetsReplayCommand.self, RatesImportCommand.self, TaxesImportCommand.self,
-    CatalogueImportCommand.self, WinbackImportCommand.self,
+    CatalogueImportCommand.self, WinbackImportCommand.self, EraseCommand.self, DoctorCommand.self,
   ]
 
   /// Runs the program with the arguments of the process, and ends the process.

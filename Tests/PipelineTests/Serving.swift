@@ -4,9 +4,10 @@ import TestSupport
 import Testing
 
 /// A running `tenure serve` with a configuration of its own: the app `video` with signed notifications of the tests'
-/// authority and a secret for canonical events, and the app `audio` with neither secret nor root.
+/// authority, a secret for canonical events and a public key, and the app `audio` with neither secret nor root.
 struct Serving {
   static let token = "a-token-that-is-long-enough-for-tests"
+  static let publicKey = "the-key-that-is-in-the-app"
   static let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
   let folder: TestFolder
@@ -28,7 +29,8 @@ struct Serving {
       """
       { server: { \(server) }, apps: [
         { key: "video", bundle_id: "com.example.video", app_apple_id: 1234567890,
-          sources: { app_store: { roots: ["root.pem"] }, tenure: { secret: "\(Self.secret)" } } },
+          sources: { app_store: { roots: ["root.pem"] }, app_client: { key: "\(Self.publicKey)", roots: ["root.pem"] },
+            tenure: { secret: "\(Self.secret)" } } },
         { key: "audio", bundle_id: "com.example.audio", sources: { app_store: {}, tenure: {} } },
       ] }
       """, to: "tenure.json")

@@ -70,6 +70,34 @@ struct ServerTests {
     #expect(await server.stop() == 0)
   }
 
+  @Test("where anyone may send, an address that does so too often is told when to come again, and others are served")
+  func tooManyRequests() async throws {
+    let app = AppConfiguration(
+      key: "video", bundleID: "com.example.video", roots: TestCertificateAuthority.shared.roots)
+    let server = try server {
+      $0.requestsPerAddress = 1
+      $0.endpoints = [.appClient(app, key: nil), .appStore(app)]
+    }
+    func post(_ source: String, from address: String) async throws -> HTTPConnection.Answer {
+      try #require(
+        try await HTTPConnection.request(
+          "POST", "/v1/ingest/\(source)/video", port: server.ingestAddress.port,
+          headers: ["X-Forwarded-For": address], body: Self.notification))
+    }
+    #expect(try await post("app_client", from: "203.0.113.1").status == 200)
+    let refused = try await post("app_client", from: "203.0.113.1")
+    #expect(refused.status == 429)
+    #expect(refused.headers["retry-after"].flatMap(Int.init).map { (1...60).contains($0) } == true)
+    #expect(try await post("app_client", from: "203.0.113.2").status == 200)
+    // The App Store is one address.
+    for _ in 0..<3 { #expect(try await post("app_store", from: "203.0.113.1").status == 200) }
+    let metrics = try #require(
+      try await HTTPConnection.request(
+        "GET", "/metrics", port: server.reportsAddress.port, headers: ["Authorization": "Bearer token"]))
+    #expect(metrics.text.contains("tenure_ingest_limited_requests_total{source=\"app_client\"} 1"))
+    #expect(await server.stop() == 0)
+  }
+
   @Test("certificates that are not known are not verified beyond the allowance: the sender is told to come again")
   func tooManyChains() async throws {
     let server = try server { $0.chainsPerSecond = 0 }

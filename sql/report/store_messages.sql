@@ -5,7 +5,8 @@
 -- win_back_offer (an offer is eligible) since the latest of the loss of access, the end of retry, the status that switched
 -- auto-renew off after another had said on, the offer's first day, and what qualified the chain: the months it must be away or must wait since the last use
 -- of the offer, or the status in which the store's list first named it. Of several offers the first counts.
--- When a generic message is due only the store knows.
+-- When a generic message, or one without a name yet, is due only the store knows: it is since the first report of a client that
+-- holds it back, after it was last shown.
 create view report.store_messages as
 with failed as (
     -- Of a line only the last period can be in grace or in open retry, and it waits for what ends that.
@@ -178,15 +179,40 @@ due as (
     from winnable
 ),
 
-shown as (
+told as (
     select
-        report.subscription_key,
-        report.message,
-        max(report.shown_at) as last_shown_at
-    from fact.store_message as report
-    cross join measure.latest as latest
-    where report.shown_at < latest.as_of
-    group by report.subscription_key, report.message
+        subscription_key,
+        message,
+        max(last_shown_at) as last_shown_at,
+        min(told_at) filter (
+            where is_pending and told_at > coalesce(last_shown_at, '-infinity')
+        ) as pending_since
+    from (
+        select
+            report.subscription_key,
+            report.message,
+            report.is_pending,
+            report.shown_at as told_at,
+            max(report.shown_at) filter (where not report.is_pending) over (
+                partition by report.subscription_key, report.message
+            ) as last_shown_at
+        from fact.store_message as report
+        cross join measure.latest as latest
+        where report.shown_at < latest.as_of
+    ) as report
+    group by subscription_key, message
+),
+
+-- What the facts say is due, only they say is due no more.
+reported as (
+    select
+        subscription_key,
+        message,
+        last_shown_at,
+        case
+            when message not in ('billing_issue', 'price_increase_consent', 'win_back_offer') then pending_since
+        end as pending_since
+    from told
 )
 
 select
@@ -196,10 +222,10 @@ select
     subscription_key::text as subscription_id,
     message,
     owner.subscriber_id,
-    due.due_since,
-    shown.last_shown_at
+    coalesce(due.due_since, reported.pending_since) as due_since,
+    reported.last_shown_at
 from due
-full join shown using (subscription_key, message)
+full join reported using (subscription_key, message)
 inner join fact.chain as chain using (subscription_key)
 inner join ingest.app as app using (app_id)
 left join lateral (
@@ -209,7 +235,10 @@ left join lateral (
     order by identity.starts_at desc
     limit 1
 ) as owner on true
-where chain.store = 'app_store';
+where
+    chain.store = 'app_store'
+    -- Of a message that was only held back, and is due no more, there is nothing to tell.
+    and coalesce(due.due_since, reported.pending_since, reported.last_shown_at) is not null;
 
 comment on view report.store_messages is
 'App Store messages that are due as of the last run or were ever shown, one row per chain and message';
@@ -222,7 +251,7 @@ comment on column report.store_messages.message is
 comment on column report.store_messages.subscriber_id is
 'Detail: the customer''s id, else the app transaction id; null where neither is known';
 comment on column report.store_messages.due_since is
-'Detail: when it became due: a failed charge at the period''s end, consent by the first status that asks for it, a win-back offer when the chain met its last condition; null when it is not due';
+'Detail: when it became due: a failed charge at the period''s end, consent by the first status that asks for it, a win-back offer when the chain met its last condition, any other since a client holds it back; null when it is not due';
 comment on column report.store_messages.last_shown_at is
 'Detail: when a client last showed it, by its own report; null when never';
 

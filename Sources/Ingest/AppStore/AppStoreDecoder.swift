@@ -40,7 +40,7 @@ public final class AppStoreDecoder {
     if Self.looksSigned(text) { return [decodeSigned(text, receivedAt)] }
     do {
       let json = try JSONDocument(text.count == document.count ? document : Array(text))
-      return decodeJSON(json.root, receivedAt)
+      return decode(json.root, receivedAt)
     } catch {
       return [.rejection(Rejection(error.isSyntax ? .notJSON : .malformed, excerpt: "byte \(error.offset)"))]
     }
@@ -62,9 +62,10 @@ public final class AppStoreDecoder {
 
   // MARK: JSON around signed data
 
-  private func decodeJSON(_ root: JSONValue, _ receivedAt: Instant) -> [Decoded] {
+  /// Decodes one JSON value.
+  func decode(_ root: JSONValue, _ receivedAt: Instant) -> [Decoded] {
     if root.kind == .string { return [decodeSigned(root, receivedAt)] }
-    if let elements = root.elements { return elements.flatMap { decodeJSON($0, receivedAt) } }
+    if let elements = root.elements { return elements.flatMap { decode($0, receivedAt) } }
     guard root.kind == .object else { return [.rejection(Rejection(.malformed))] }
     if let payload = root["signedPayload"] { return [decodeSigned(payload, receivedAt)] }
     if let history = root["notificationHistory"]?.elements {

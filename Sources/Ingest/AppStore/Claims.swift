@@ -101,7 +101,7 @@ struct Claims {
     if let transaction, let renewal, transaction.originalTransactionID != renewal.originalTransactionID {
       throw JSONValue.malformed("originalTransactionId")
     }
-    try checkEnvironment(environment, appAppleID: subject?.string("appAppleId"))
+    try app.check(environment, appAppleID: subject?.string("appAppleId"))
 
     // A version must have the same moment whenever it comes in, so the time of arrival is only the last resort.
     let signedAt =
@@ -153,7 +153,7 @@ struct Claims {
   ) throws(Rejection) -> Event {
     guard let environment else { throw Rejection(.fieldMissing, excerpt: "environment") }
     guard let signedAt else { throw Rejection(.fieldMissing, excerpt: "signedDate") }
-    try checkEnvironment(environment, appAppleID: root.string("appAppleId"))
+    try app.check(environment, appAppleID: root.string("appAppleId"))
     var event = Event(
       eventID: id, kind: .ignored, occurredAt: signedAt, app: app.key, store: .appStore, environment: environment)
     event.rawKind = word
@@ -184,16 +184,6 @@ struct Claims {
   private func checkBundle(_ named: String?) throws(Rejection) {
     guard let named, let expected = app.bundleID ?? bundleID else { return }
     if named != expected { throw Rejection(.otherApp, excerpt: named) }
-  }
-
-  private func checkEnvironment(_ environment: StoreEnvironment, appAppleID: String?) throws(Rejection) {
-    guard app.environments.contains(environment) else {
-      throw Rejection(.environmentNotListed, excerpt: environment.rawValue)
-    }
-    // Elsewhere the number is missing or meaningless.
-    if environment == .production, let appAppleID, let expected = app.appAppleID, appAppleID != expected {
-      throw Rejection(.otherApp, excerpt: appAppleID)
-    }
   }
 
   private static func environment(of root: JSONValue, _ subject: JSONValue?) throws(Rejection) -> StoreEnvironment? {

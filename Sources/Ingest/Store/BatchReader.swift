@@ -39,7 +39,7 @@ actor BatchReader {
   }
 
   /// The next batch; nil when there is none left. An input that cannot be read ends it after what was read before.
-  func next(_ appIDs: [String: Int64]) throws -> Batch? {
+  func next(_ appIDs: [String: Int64], _ erased: ErasedIdentifiers) throws -> Batch? {
     if self.appIDs.count != appIDs.count { self.appIDs = appIDs }
     if let failure { throw failure }
     var decoder = decoder ?? makeDecoder()
@@ -87,7 +87,8 @@ actor BatchReader {
     let isKnown = items.appKeys.union(items.rejectedAppKeys).allSatisfy { self.appIDs[$0] != nil }
     return Batch(
       items: items, receivedAt: receivedAt,
-      staged: isKnown ? StagedBatch(items, source: source, appIDs: self.appIDs, receivedAt: receivedAt) : nil)
+      staged: isKnown
+        ? StagedBatch(items, source: source, appIDs: self.appIDs, erased: erased, receivedAt: receivedAt) : nil)
   }
 }
 

@@ -32,16 +32,23 @@ struct StoredBatch: Sendable {
   }
 }
 
+/// A batch is to be made anew without these identifiers.
+struct ErasedMeanwhile: Error {
+  let erased: ErasedIdentifiers
+}
+
 extension Connection {
   /// Stores a batch's rows. Runs in a transaction of its caller; the order of the tables is the same for every batch, so
   /// that two ingesters never wait for each other.
   ///
+  /// - Throws: ``ErasedMeanwhile`` when there are identifiers to be left out that it does not know of.
   /// - Parameters:
   ///   - isLikelyNew: Whether it is worth trying to store the rows straight away.
   ///   - namesNew: Whether the answer is to name the events that were new.
   func store(
     _ batch: StagedBatch, isLikelyNew: Bool, newApps: [NewApp], afterStoring: [SQLFile], namesNew: Bool
   ) throws -> StoredBatch {
+    if let erased = try batch.erased.news(on: self) { throw ErasedMeanwhile(erased: erased) }
     for app in newApps { try add(app, at: batch.receivedAt) }
     var stored = StoredBatch()
     stored.summary.received = batch.eventCount + batch.rejectionCount

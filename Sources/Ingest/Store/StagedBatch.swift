@@ -14,6 +14,8 @@ struct StagedBatch: Sendable {
   let items: [BatchItem]
   let source: Source
   let receivedAt: Instant
+  /// The identifiers that were left out.
+  let erased: ErasedIdentifiers
   private(set) var eventCount = 0
   private(set) var rejectionCount = 0
   private(set) var isClockAhead = false
@@ -43,9 +45,12 @@ struct StagedBatch: Sendable {
   /// Prepares rows.
   ///
   /// - Parameter appIDs: The number of every app that an event names.
-  init(_ items: [BatchItem], source: Source, appIDs: [String: Int64], receivedAt: Instant) {
+  init(
+    _ items: [BatchItem], source: Source, appIDs: [String: Int64], erased: ErasedIdentifiers, receivedAt: Instant
+  ) {
     self.items = items
     self.source = source
+    self.erased = erased
     self.receivedAt = receivedAt
     var seen: [Seen] = []
     seen.reserveCapacity(items.count)
@@ -56,7 +61,8 @@ struct StagedBatch: Sendable {
         guard let app = event.app, let appID = appIDs[app] else {
           preconditionFailure("an event without a known app cannot be stored")
         }
-        seen.append(Seen(event, payload, appID: appID, source: source, order: seen.count))
+        let kept = erased.dropped(from: event, payload, appID: appID)
+        seen.append(Seen(kept.event, kept.payload, appID: appID, source: source, order: seen.count))
       case .rejection(let rejection):
         rejectionCount += 1
         addRejection(rejection, item.place, source, rejection.app.flatMap { appIDs[$0] })
@@ -295,13 +301,14 @@ struct StagedBatch: Sendable {
     }
   }
 
-  /// What clients report as shown. A report that names no chain, or no message, is an event and no more.
+  /// What clients report as shown or held back. A report that names no chain, or no message, is an event and no more.
   private mutating func addStoreMessages(_ seen: [Seen], _ source: Source) {
     struct Shown {
       let key: Int64
       let message: String
       let at: Int64
       let eventID: String
+      let isPending: Bool
 
       /// Whether this comes before the other by key; nil when both have the same.
       func precedes(_ other: Self) -> Bool? {
@@ -316,18 +323,20 @@ struct StagedBatch: Sendable {
         one.event.originalTransactionID != nil, let message = one.event.detail.message, !message.isEmpty
       else { return nil }
       return Shown(
-        key: one.key, message: message, at: one.event.occurredAt.microseconds, eventID: one.event.eventID)
+        key: one.key, message: message, at: one.event.occurredAt.microseconds, eventID: one.event.eventID,
+        isPending: one.event.detail.state == "pending")
     }.sorted { $0.precedes($1) ?? false }
     var last: Shown?
     for shown in sorted {
       if let last, last.precedes(shown) == nil { continue }
       last = shown
-      storeMessages.startRow(columns: 5)
+      storeMessages.startRow(columns: 6)
       storeMessages.int64(shown.key)
       storeMessages.text(shown.message)
       storeMessages.timestamp(microseconds: shown.at)
       storeMessages.text(source.rawValue)
       storeMessages.text(shown.eventID)
+      storeMessages.bool(shown.isPending)
     }
   }
 }

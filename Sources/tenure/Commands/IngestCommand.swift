@@ -12,19 +12,27 @@ struct IngestCommand: Command {
     options: [
       OptionSyntax("source", value: "S", help: "where the events come from: \(sources.joined(separator: ", "))"),
       OptionSyntax("app", value: "KEY", help: "the app they belong to (default: what they say themselves)"),
+      OptionSyntax(
+        "prices-from-catalogue",
+        help: "what purchases of receipts cost is what the catalogue says (default: it is unknown)"),
       OptionSyntax("unsigned", help: "accept App Store data without a signature: for tests only"),
     ],
     notes: """
       Files may be plain or gzip, and hold lines of JSON, one JSON document, a JSON array, or one signed payload per line:
       what it is, is recognised. The same input can be given again: what is known is counted as a duplicate.
+      app_client reads what an app sends of itself (docs/app-client.md): data that StoreKit 2 signed, and store messages.
+      app_store_receipt reads answers of verifyReceipt and notifications of version 1. Receipts know no prices; the catalogue
+      (tenure catalogue import) can fill them in where it has one for a product, with its currency, that has no country or is
+      the only one. What was bought with a paid offer stays unknown.
       """)
 
   /// The sources whose files can be read.
-  private static let sources = [Source.appStore, .tenure].map(\.rawValue)
+  private static let sources = [Source.appStore, .appClient, .appStoreReceipt, .tenure].map(\.rawValue)
 
   private let source: Source
   private let app: String?
   private let acceptsUnsigned: Bool
+  private let takesPricesFromCatalogue: Bool
   private let paths: [String]
 
   init(_ arguments: Arguments) throws(UsageError) {
@@ -39,6 +47,10 @@ struct IngestCommand: Command {
       throw UsageError("ingest: --app is a key of letters, digits, dots, dashes and underscores, at most 64")
     }
     acceptsUnsigned = arguments.flag("unsigned")
+    takesPricesFromCatalogue = arguments.flag("prices-from-catalogue")
+    if takesPricesFromCatalogue, source != .appStoreReceipt {
+      throw UsageError("ingest: --prices-from-catalogue is for --source app_store_receipt: other sources tell prices")
+    }
     if arguments.operands.isEmpty, isatty(STDIN_FILENO) == 1 {
       throw UsageError("ingest: FILE is missing; usage: \(Self.syntax.usage)")
     }
@@ -50,8 +62,10 @@ struct IngestCommand: Command {
     let summary = try await context.withDatabase { database in
       let log = context.log
       let apps = IngestApps(configured, given: app, acceptsUnknown: database.isEmbedded && configured.isEmpty, log: log)
+      let connection = try await database.open()
+      let prices = takesPricesFromCatalogue ? try await CataloguePrices(reading: connection) : CataloguePrices()
       let ingester = Ingester(
-        try await database.open(), source: source, apps: configured,
+        connection, source: source, apps: configured,
         afterStoring: SQLFiles.folder("forward").filter { $0.name == "announce" }, now: { .now }
       ) { progress in
         switch progress {
@@ -67,6 +81,8 @@ struct IngestCommand: Command {
       return try await ingester.ingest(paths) { [source, app, acceptsUnsigned] in
         switch source {
         case .tenure: TenureDecoder(app: app) { apps.app(key: $0) }
+        case .appClient: AppClientDecoder { apps.app(bundleID: $0) }
+        case .appStoreReceipt: ReceiptDecoder(prices: prices) { apps.app(bundleID: $0) }
         default: AppStoreDecoder(acceptsUnsigned: acceptsUnsigned) { apps.app(bundleID: $0) }
         }
       }

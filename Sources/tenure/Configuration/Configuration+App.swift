@@ -18,7 +18,7 @@ extension Configuration {
     struct SourceSettings: Sendable, Equatable {
       /// The environments that are accepted.
       var environments = ["Production"]
-      /// Files of further root certificates (`app_store`), as absolute paths.
+      /// Files of further root certificates (`app_store`, `app_client`), as absolute paths.
       var roots: [String] = []
       /// The value of the Authorization header (`revenuecat`, `adapty`).
       var authorization: String?
@@ -87,7 +87,9 @@ extension Configuration.App.SourceSettings {
       reader.choices("environments", among: ["Production", "Sandbox", "Xcode", "LocalTesting"]) ?? environments
     switch source {
     case .appStore: roots = reader.existingFiles("roots") ?? []
-    case .appClient: key = reader.text("key")
+    case .appClient:
+      key = reader.text("key")
+      roots = reader.existingFiles("roots") ?? []
     case .appStoreReceipt: break
     case .revenueCat:
       authorization = reader.text("authorization")

@@ -12,6 +12,9 @@ extension Configuration {
     for (index, app) in try ingestApps(.appStore).enumerated() where apps[index].sources[.appStore] != nil {
       endpoints.append(.appStore(app))
     }
+    for (index, app) in try ingestApps(.appClient).enumerated() {
+      if let settings = apps[index].sources[.appClient] { endpoints.append(.appClient(app, key: settings.key)) }
+    }
     for (index, app) in try ingestApps(.tenure).enumerated() {
       if let secret = apps[index].sources[.tenure]?.secret.flatMap(StandardWebhookSecret.init) {
         endpoints.append(.tenure(app, secret: secret))

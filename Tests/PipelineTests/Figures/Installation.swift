@@ -36,7 +36,9 @@ struct Installation: Sendable {
     reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", commission: String = "\"standard\""
   ) throws {
     let listed = "environments: [\(environments)]"
-    let sources = "sources: { app_store: { \(listed), roots: [\"root.pem\"] }, tenure: { \(listed) } }"
+    let signed = ["app_store", "app_client"].map { "\($0): { \(listed), roots: [\"root.pem\"] }" }
+    let others = ["app_store_receipt", "tenure"].map { "\($0): { \(listed) }" }
+    let sources = "sources: { \((signed + others).joined(separator: ", ")) }"
     let app =
       "{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, commission: \(commission), "
       + "\(sources) }"

@@ -1,0 +1,166 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+import Vocabulary
+
+@testable import tenure
+
+/// `tenure doctor`: what is wrong is said, with what to do about it.
+@Suite("Doctor command", .fewAtOnce)
+struct DoctorCommandTests {
+  private struct Line: Decodable, Equatable {
+    let check: String
+    let ok: Bool
+    let found: String
+    let `do`: String?
+  }
+
+  private func examine(_ program: Installation, ends code: Int32) async throws -> [Line] {
+    try JSONDecoder().decode([Line].self, from: Data(try await program.run(["doctor", "--json"], ends: code).utf8))
+  }
+
+  private func installation(
+    _ configuration: String, database: TestDatabase? = nil
+  ) async throws -> Installation {
+    let folder = try TestFolder()
+    try folder.write(configuration, to: "tenure.json")
+    let cloned = try await TestDatabase.clone()
+    return Installation(database: database ?? cloned, folder: folder)
+  }
+
+  private static let plain = "{ apps: [{ key: \"video\", bundle_id: \"com.example.video\", sources: { tenure: {} } }] }"
+
+  @Test("where everything is as it should be it says so and ends with 0")
+  func healthy() async throws {
+    let program = try await Installation()
+    try await program.import("catalogue", "product_id,period\nmonthly,P1M\n", ["--app", "video"])
+    try await program.ingest([Life("1").buys("2025-01-01", until: "2025-02-01")])
+    try await program.measure(asOf: "2025-02-15")
+    let lines = try await examine(program, ends: 0)
+    expect(
+      lines.map(\.check),
+      is: ["configuration", "certificates", "database", "clock", "targets", "runs", "rates", "products"])
+    #expect(lines.allSatisfy { $0.ok && $0.do == nil }, "\(lines)")
+    #expect(lines[0].found.contains("video (app_client, app_store, app_store_receipt, tenure)"))
+    #expect(lines[1].found.hasSuffix("root.pem is valid to 2040-01-01"), "\(lines[1])")
+    let text = try await program.run(["doctor"])
+    #expect(text.contains("ok      database       PostgreSQL"), "\(text)")
+  }
+
+  @Test("every problem of the configuration is said, and what it needs is not guessed")
+  func brokenConfiguration() async throws {
+    let program = try await installation("{ apps: [{ key: \"a b\" }], reporting: { timezone: \"Mars\" } }")
+    let lines = try await examine(program, ends: 1)
+    #expect(lines.count == 2 && lines.allSatisfy { $0.check == "configuration" && !$0.ok && $0.do != nil }, "\(lines)")
+    #expect(lines.contains { $0.found.contains("apps[0].key") })
+    #expect(lines.contains { $0.found.contains("reporting.timezone") })
+  }
+
+  @Test("a database that does not answer, or is not migrated, is said without its password")
+  func database() async throws {
+    let folder = try TestFolder()
+    try folder.write(Self.plain, to: "tenure.json")
+    let outcome = try await TestProgram.run(
+      ["doctor", "--config", folder.file("tenure.json")],
+      environment: ["DATABASE_URL": "postgresql://someone:the-password@127.0.0.1:1/nothing"])
+    #expect(outcome.code == 1)
+    #expect(outcome.output.contains("not ok  database"), "\(outcome.output)")
+    #expect(outcome.output.contains("DATABASE_URL"))
+    #expect(!(outcome.output + outcome.errors).contains("the-password"))
+
+    let program = try await installation(Self.plain, database: TestDatabase.empty())
+    let lines = try await examine(program, ends: 1)
+    expect(
+      lines.map { "\($0.check) \($0.ok)" },
+      is: ["configuration true", "certificates true", "database false", "clock true"])
+    expect(lines[2].do, is: "tenure migrate")
+    // It has changed nothing.
+    let connection = try await program.connect()
+    #expect(
+      try await connection.query("select 1 as one from pg_namespace where nspname in ('tenure', 'ingest')").isEmpty)
+    await connection.close()
+  }
+
+  @Test("targets that are paused, or whose deliveries have waited for an hour, are named")
+  func targets() async throws {
+    let program = try await installation(
+      """
+      { apps: [{ key: "video", bundle_id: "com.example.video", sources: { tenure: {} } }],
+        targets: [{ name: "held", type: "webhook", url: "https://example.com/a", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" },
+          { name: "late", type: "webhook", url: "https://example.com/b", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" },
+          { name: "well", type: "webhook", url: "https://example.com/c", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }] }
+      """)
+    try await program.run(["migrate"])
+    try await program.run(["targets", "pause", "held"])
+    let connection = try await program.connect()
+    try await connection.query(
+      """
+      insert into forward.delivery (target, app_id, source, event_id, subscription_key, announces, due_at, created_at)
+      values ('late', 1, 'tenure', 'e', 1, 'a', now() - interval '2 hours', now()),
+        ('well', 1, 'tenure', 'e', 1, 'a', now() - interval '10 minutes', now())
+      """)
+    await connection.close()
+    let lines = try await examine(program, ends: 1).filter { $0.check == "targets" }
+    try #require(lines.count == 2, "\(lines)")
+    #expect(lines[0].found == "held is paused" && lines[0].do?.hasSuffix("tenure targets resume held") == true)
+    #expect(lines[1].found.hasPrefix("1 deliveries to late wait") && lines[1].do?.contains("tenure run") == true)
+  }
+
+  @Test("rates and products that are missing are named, and that nothing was measured")
+  func figures() async throws {
+    let program = try await Installation()
+    try await program.ingest([
+      Life("1").buys("2025-01-01", until: "2025-02-01"),
+      Life("2").buys("2025-01-01", until: "2025-02-01", "yearly", price: 5, "JPY"),
+    ])
+    let before = try await examine(program, ends: 1)
+    #expect(before.filter { !$0.ok }.map(\.check) == ["runs"], "\(before)")
+    try await program.measure(asOf: "2025-02-15")
+    let lines = try await examine(program, ends: 1)
+    expect(lines.filter { !$0.ok }.map(\.check), is: ["rates", "products"])
+    #expect(lines.contains { $0.found == "1 charges cannot be converted, such as of JPY" }, "\(lines)")
+    #expect(lines.contains { $0.do?.contains("rates import") == true })
+    #expect(lines.contains { $0.do?.contains("catalogue import") == true })
+  }
+
+  // MARK: - What cannot be brought about
+
+  private func examination(now: String) throws -> Examination {
+    Examination(
+      Context(
+        arguments: try Arguments([], syntax: DoctorCommand.syntax), log: Log(), output: Output(), environment: [:]),
+      now: try #require(Instant(now)))
+  }
+
+  @Test("a clock that is more than 5 s from the database's is wrong, as far as the way there lets that be known")
+  func clock() throws {
+    let examination = try examination(now: "2026-03-01T00:00:00Z")
+    #expect(examination.clock(ahead: 5_000_000).ok)
+    #expect(examination.clock(ahead: -5_000_000).ok)
+    #expect(examination.clock(ahead: 90_000_000).found == "it is 90 s ahead of the database's")
+    #expect(examination.clock(ahead: -90_000_000).found == "it is 90 s behind the database's")
+    #expect(examination.clock(ahead: 6_000_000, within: 2_000_000).ok)
+  }
+
+  @Test("a root is told of 60 days before it ends, when it has ended, and when there is none in its file")
+  func certificates() throws {
+    let examination = try examination(now: "2026-03-01T00:00:00Z")
+    func end(_ text: String) -> Int64? { Instant(text).map { $0.microseconds / 1_000_000 } }
+    #expect(examination.certificate("root.pem", ends: end("2026-05-02T00:00:00Z")).ok)
+    #expect(
+      examination.certificate("root.pem", ends: end("2026-04-29T00:00:00Z")).found == "root.pem ends on 2026-04-29")
+    #expect(
+      examination.certificate("root.pem", ends: end("2026-02-01T00:00:00Z")).found == "root.pem ended on 2026-02-01")
+    #expect(!examination.certificate("root.pem", ends: nil).ok)
+  }
+
+  @Test("a run that failed, or was a day ago, is told of")
+  func runs() throws {
+    let examination = try examination(now: "2026-03-02T00:00:00Z")
+    let start = try #require(Instant("2026-03-01T00:00:01Z"))
+    #expect(examination.run(outcome: "done", startedAt: start).ok)
+    #expect(!examination.run(outcome: "done", startedAt: start.adding(seconds: -1)).ok)
+    #expect(!examination.run(outcome: "failed", startedAt: start).ok)
+  }
+}
