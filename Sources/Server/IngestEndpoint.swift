@@ -10,6 +10,8 @@ public struct IngestEndpoint: Sendable {
     case appStoreSignatures
     /// The request is signed as Standard Webhooks says.
     case standardWebhook(StandardWebhookSecret)
+    /// The request carries what a vendor was told to send.
+    case vendor(VendorProof)
   }
 
   let source: Source
@@ -19,6 +21,35 @@ public struct IngestEndpoint: Sendable {
   /// An endpoint for an app's notifications from the App Store.
   public static func appStore(_ app: AppConfiguration) -> IngestEndpoint {
     IngestEndpoint(source: .appStore, app: app, proof: .appStoreSignatures)
+  }
+
+  /// An endpoint for RevenueCat's webhooks: nil without any secret. What is given must hold, both where both are.
+  ///
+  /// - Parameters:
+  ///   - authorization: The value of the Authorization header, as it was entered there.
+  ///   - secret: The secret of its signatures.
+  public static func revenueCat(
+    _ app: AppConfiguration, authorization: String?, secret: TimestampedWebhookSecret?
+  ) -> IngestEndpoint? {
+    if authorization == nil, secret == nil { return nil }
+    let header = authorization.map { (name: "authorization", value: $0) }
+    return IngestEndpoint(source: .revenueCat, app: app, proof: .vendor(VendorProof(header: header, secret: secret)))
+  }
+
+  /// An endpoint for Adapty's webhooks.
+  ///
+  /// - Parameter authorization: The value of the Authorization header, as it was entered there.
+  public static func adapty(_ app: AppConfiguration, authorization: String) -> IngestEndpoint {
+    let header = (name: "authorization", value: authorization)
+    return IngestEndpoint(source: .adapty, app: app, proof: .vendor(VendorProof(header: header, secret: nil)))
+  }
+
+  /// An endpoint for Apphud's webhooks.
+  ///
+  /// - Parameter token: The value of the X-Apphud-Token header, as it was entered there.
+  public static func apphud(_ app: AppConfiguration, token: String) -> IngestEndpoint {
+    let header = (name: "x-apphud-token", value: token)
+    return IngestEndpoint(source: .apphud, app: app, proof: .vendor(VendorProof(header: header, secret: nil)))
   }
 
   /// An endpoint for an app's canonical events, signed with a secret.

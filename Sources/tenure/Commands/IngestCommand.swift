@@ -16,11 +16,12 @@ struct IngestCommand: Command {
     ],
     notes: """
       Files may be plain or gzip, and hold lines of JSON, one JSON document, a JSON array, or one signed payload per line:
-      what it is, is recognised. The same input can be given again: what is known is counted as a duplicate.
+      what it is, is recognised. Webhooks of revenuecat, adapty and apphud are read as they were sent; the first two do not
+      name their app, which --app then does. The same input can be given again: what is known is counted as a duplicate.
       """)
 
   /// The sources whose files can be read.
-  private static let sources = [Source.appStore, .tenure].map(\.rawValue)
+  private static let sources = [Source.appStore, .revenueCat, .adapty, .apphud, .tenure].map(\.rawValue)
 
   private let source: Source
   private let app: String?
@@ -67,6 +68,7 @@ struct IngestCommand: Command {
       return try await ingester.ingest(paths) { [source, app, acceptsUnsigned] in
         switch source {
         case .tenure: TenureDecoder(app: app) { apps.app(key: $0) }
+        case .revenueCat, .adapty, .apphud: VendorDecoder(source) { apps.app(bundleID: $0) }
         default: AppStoreDecoder(acceptsUnsigned: acceptsUnsigned) { apps.app(bundleID: $0) }
         }
       }
