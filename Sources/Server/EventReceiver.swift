@@ -11,6 +11,8 @@ actor EventReceiver {
   /// What a request holds.
   enum Content: Sendable {
     case items([BatchItem])
+    /// Nothing: it only asks whether anyone is there.
+    case greeting
     /// Chains of certificates would have to be verified, and enough were this second.
     case tooManyChains
   }
@@ -74,6 +76,14 @@ actor EventReceiver {
       }
       if body.allSatisfy(Self.isSpace) { return refused(.notJSON, "the body is empty") }
       decoded = Self.decodeEvents(body, app: endpoint.app, receivedAt)
+    case .vendor(let proof):
+      guard proof.holds(head, bodies: [sent, body], at: receivedAt) else {
+        return refused(.secret, "the secret or the signature is missing or wrong, or the signature is not of now")
+      }
+      if body.allSatisfy(Self.isSpace) { return refused(.notJSON, "the body is empty") }
+      var decoder = VendorDecoder(endpoint.source) { _ in endpoint.app }
+      decoded = decoder.decode(body, receivedAt: receivedAt)
+      if decoded.isEmpty { return .greeting }
     }
     return .items(
       decoded.map { one in

@@ -29,11 +29,16 @@ struct IngestService: HTTPService {
 
   func admission(of head: HTTPHead) -> Admission {
     if let admission = health.admission(of: head) { return admission }
-    guard let endpoint = endpoints[head.path] else { return .refuse(.unknownPath) }
-    guard head.method == "POST" else { return .refuse(.wrongMethod(allowed: "POST")) }
+    guard let endpoint = endpoints[head.path] else {
+      return .refuse(refusal(404, "there is nothing at this path", of: head))
+    }
+    guard head.method == "POST" else {
+      return .refuse(refusal(405, "this path takes POST", headers: [("Allow", "POST")], of: head))
+    }
     guard [nil, "identity", "gzip"].contains(head.header("content-encoding")?.lowercased()) else {
       return .refuse(
-        .problem(415, "the body may be plain or gzip, and nothing else", headers: [("Accept-Encoding", "gzip")]))
+        refusal(
+          415, "the body may be plain or gzip, and nothing else", headers: [("Accept-Encoding", "gzip")], of: head))
     }
     if case .appClient = endpoint.proof, let seconds = addressLimit.take(ClientAddress(head)) {
       metrics.add(1, to: .limitedRequests, ["source": endpoint.source.rawValue])
@@ -46,7 +51,9 @@ struct IngestService: HTTPService {
 
   func answer(_ head: HTTPHead, body: [UInt8]) async -> HTTPAnswer {
     if let answer = await health.answer(head) { return answer }
-    guard let endpoint = endpoints[head.path], let receiver = receivers[endpoint.source] else { return .unknownPath }
+    guard let endpoint = endpoints[head.path], let receiver = receivers[endpoint.source] else {
+      return refusal(404, "there is nothing at this path", of: head)
+    }
     var plain = body
     if head.header("content-encoding")?.lowercased() == "gzip" {
       do throws(Gzip.Failure) {
@@ -55,27 +62,37 @@ struct IngestService: HTTPService {
         switch error {
         case .tooLarge: return await answerTooLarge(head)
         case .damaged:
-          return await store([refusal(.malformed, "the gzip data is damaged or ends early", endpoint)], of: endpoint)
+          return await store(
+            [rejection(.malformed, "the gzip data is damaged or ends early", endpoint)], of: endpoint, head)
         }
       }
     }
     switch await receiver.read(head, body: plain, sent: body, for: endpoint) {
     case .tooManyChains: return .tryAgain("too many certificates that are not known are being sent", after: 1)
-    case .items(let items): return await store(items, of: endpoint)
+    case .greeting: return .json("{}")
+    case .items(let items): return await store(items, of: endpoint, head)
     }
   }
 
   func answerTooLarge(_ head: HTTPHead) async -> HTTPAnswer {
-    guard let endpoint = endpoints[head.path] else { return .problem(413, "this path takes no body") }
-    return await store([refusal(.tooLarge, "longer than \(maximumBody) bytes", endpoint)], of: endpoint)
+    guard let endpoint = endpoints[head.path] else { return refusal(413, "this path takes no body", of: head) }
+    return await store([rejection(.tooLarge, "longer than \(maximumBody) bytes", endpoint)], of: endpoint, head)
   }
 
-  private func refusal(_ reason: Rejection.Reason, _ excerpt: String, _ endpoint: IngestEndpoint) -> BatchItem {
+  /// The answer to a request that is refused. Adapty takes every status from 200 to 404 for a delivery and never sends the
+  /// event again: all that it is refused with asks it to.
+  private func refusal(
+    _ status: Int, _ detail: String, headers: [(name: String, value: String)] = [], of head: HTTPHead
+  ) -> HTTPAnswer {
+    .problem(head.path.hasPrefix("/v1/ingest/\(Source.adapty.rawValue)/") ? 503 : status, detail, headers: headers)
+  }
+
+  private func rejection(_ reason: Rejection.Reason, _ excerpt: String, _ endpoint: IngestEndpoint) -> BatchItem {
     BatchItem(.rejection(Rejection(reason, app: endpoint.app.key, excerpt: excerpt)), place: "http")
   }
 
   /// Stores what a request brought, and answers when it is committed.
-  private func store(_ items: [BatchItem], of endpoint: IngestEndpoint) async -> HTTPAnswer {
+  private func store(_ items: [BatchItem], of endpoint: IngestEndpoint, _ head: HTTPHead) async -> HTTPAnswer {
     let refused = items.compactMap { item in
       if case .rejection(let rejection) = item.decoded { rejection } else { nil }
     }
@@ -98,8 +115,8 @@ struct IngestService: HTTPService {
     }
     let rejections = stored.compactMap { if case .rejected(let rejection) = $0 { rejection } else { nil } }
     if summary.received == summary.rejected {
-      guard let first = rejections.first else { return .problem(400, "there is no event in the body") }
-      return .problem(first.reason.status, first.reason.explanation)
+      guard let first = rejections.first else { return refusal(400, "there is no event in the body", of: head) }
+      return refusal(first.reason.status, first.reason.explanation, of: head)
     }
     return .json(
       "{\"stored\":\(summary.stored),\"duplicates\":\(summary.duplicates),\"rejected\":\(summary.rejected),"
@@ -132,7 +149,8 @@ extension Rejection.Reason {
       case .chain, .certificate, .markerMissing, .untrustedRoot: "the certificates do not lead to a trusted root"
       case .certificateExpired: "a certificate was not valid when the data was signed"
       case .signature: "the signature is wrong"
-      case .secret: "the webhook signature or the key is missing or wrong, or the timestamp is too far from now"
+      case .secret:
+        "the secret, the key or the webhook signature is missing or wrong, or its timestamp is too far from now"
       case .unknownApp, .otherApp: "the data belongs to another app than this address"
       case .environmentNotListed: "the app does not take data of this environment"
       case .tooLarge: "the body is larger than what is read"

@@ -30,11 +30,14 @@ public enum SHA256 {
   }
 
   /// The digest of the bytes in 64 lower-case hexadecimal digits.
-  public static func hexadecimalDigest(_ bytes: some Sequence<UInt8>) -> String {
+  public static func hexadecimalDigest(_ bytes: some Sequence<UInt8>) -> String { hexadecimal(digest(bytes)) }
+
+  /// Bytes in lower-case hexadecimal digits.
+  static func hexadecimal(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []
-    text.reserveCapacity(2 * byteCount)
-    for byte in digest(bytes) {
+    text.reserveCapacity(2 * bytes.count)
+    for byte in bytes {
       text.append(digits[Int(byte >> 4)])
       text.append(digits[Int(byte & 15)])
     }

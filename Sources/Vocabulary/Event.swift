@@ -28,6 +28,8 @@ public struct Event: Sendable, Equatable {
   public var transaction: TransactionFact?
   /// A version of the chain's renewal status.
   public var renewal: RenewalFact?
+  /// What it says of who customers are, beside whose the chain is.
+  public var identity: IdentityFact?
   /// More about what happened, by kind.
   public var detail = EventDetail()
   /// The vendor's own words for the kind.

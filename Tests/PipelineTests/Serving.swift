@@ -21,8 +21,11 @@ struct Serving {
   ///
   /// - Parameters:
   ///   - server: settings of the section `server`, beside the token.
+  ///   - sources: further sources of the app `video`, each with a comma after it.
   ///   - environment: the database: `DATABASE_URL`, or `TENURE_HOME` for the program's own.
-  init(server: String = "token: \"\(Serving.token)\"", environment: [String: String]) async throws {
+  init(
+    server: String = "token: \"\(Serving.token)\"", sources: String = "", environment: [String: String]
+  ) async throws {
     folder = try TestFolder()
     try folder.write(TestCertificateAuthority.shared.root.pem, to: "root.pem")
     try folder.write(
@@ -30,7 +33,7 @@ struct Serving {
       { server: { \(server) }, apps: [
         { key: "video", bundle_id: "com.example.video", app_apple_id: 1234567890,
           sources: { app_store: { roots: ["root.pem"] }, app_client: { key: "\(Self.publicKey)", roots: ["root.pem"] },
-            tenure: { secret: "\(Self.secret)" } } },
+            tenure: { secret: "\(Self.secret)" }, \(sources) } },
         { key: "audio", bundle_id: "com.example.audio", sources: { app_store: {}, tenure: {} } },
       ] }
       """, to: "tenure.json")

@@ -93,15 +93,17 @@ shared as materialized (
 ),
 
 home as materialized (
-    select distinct on (theirs.transaction_id, chain.app_id, chain.store, chain.environment)
+    select distinct on (
+        theirs.transaction_id, chain.app_id, replace(chain.store, 'mac_app_store', 'app_store'), chain.environment
+    )
         theirs.transaction_id,
         theirs.subscription_key
     from shared
     inner join fact.transaction as theirs on theirs.transaction_id = shared.transaction_id
     inner join fact.chain as chain on chain.subscription_key = theirs.subscription_key
     order by
-        theirs.transaction_id, chain.app_id, chain.store, chain.environment, theirs.source_rank desc,
-        theirs.signed_at desc, theirs.digest desc, theirs.subscription_key
+        theirs.transaction_id, chain.app_id, replace(chain.store, 'mac_app_store', 'app_store'), chain.environment,
+        theirs.source_rank desc, theirs.signed_at desc, theirs.digest desc, theirs.subscription_key
 ),
 
 version as materialized (
@@ -233,13 +235,22 @@ status as (
     order by newest.subscription_key, newest.signed_at, line.purchased_at desc, line.transaction_id desc
 ),
 
+-- Once a better source has spoken of a period, what a lesser one says of it later is not heard.
+heard as (
+    select
+        *,
+        max(source_rank) over (partition by subscription_key, transaction_id order by signed_at) as best_rank
+    from status
+),
+
 spoken as (
     select
         *,
         max(signed_at) filter (where not is_expiry) over (
             partition by subscription_key, transaction_id
         ) as other_said_at
-    from status
+    from heard
+    where source_rank = best_rank
 ),
 
 word as materialized (

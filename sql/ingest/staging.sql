@@ -9,6 +9,8 @@ create temporary table if not exists staged_renewal (like fact.renewal) on commi
 create temporary table if not exists staged_subscriber (like fact.subscriber) on commit delete rows;
 create temporary table if not exists staged_link (like fact.link) on commit delete rows;
 create temporary table if not exists staged_store_message (like fact.store_message) on commit delete rows;
+create temporary table if not exists staged_alias (like fact.alias) on commit delete rows;
+create temporary table if not exists staged_transfer (like fact.transfer) on commit delete rows;
 
 -- The events of the batch that were not there before: what is announced.
 create temporary table if not exists stored_event (

@@ -24,11 +24,13 @@ named as (
     select
         version.transaction_id,
         version.subscription_key,
-        chain.app_id,
-        chain.store,
-        chain.environment,
         row_number() over (
-            partition by version.transaction_id, chain.app_id, chain.store, chain.environment
+            -- The App Store does not tell its purchases on a Mac from others; a vendor does.
+            partition by
+                version.transaction_id,
+                chain.app_id,
+                replace(chain.store, 'mac_app_store', 'app_store'),
+                chain.environment
             order by version.source_rank desc, version.signed_at desc, version.digest desc, version.subscription_key
         ) as nth
     from elsewhere
@@ -161,6 +163,9 @@ with merged as (
         version.tax,
         version.commission,
         version.proceeds,
+        version.currency as tax_currency,
+        version.currency as commission_currency,
+        version.currency as proceeds_currency,
         version_count.is_ever_revoked
     from version_count
     inner join fact.transaction as version using (subscription_key, transaction_id)
@@ -187,6 +192,9 @@ with merged as (
         (array_agg(tax) filter (where stated & (1 << 14) <> 0))[1],
         (array_agg(commission) filter (where stated & (1 << 15) <> 0))[1],
         (array_agg(proceeds) filter (where stated & (1 << 16) <> 0))[1],
+        (array_agg(currency) filter (where stated & (1 << 14) <> 0))[1],
+        (array_agg(currency) filter (where stated & (1 << 15) <> 0))[1],
+        (array_agg(currency) filter (where stated & (1 << 16) <> 0))[1],
         bool_or(is_ever_revoked)
     from (
         select
@@ -212,14 +220,18 @@ select
     merged.price,
     merged.currency,
     merged.country,
-    merged.reason,
+    -- Who leaves it out may not know whether the store renewed or the customer came back; the first it is not.
+    coalesce(
+        merged.reason, case when merged.transaction_id <> chain.original_transaction_id then 'later' end
+    ) as reason,
     coalesce(merged.offer_type, 'none') as offer,
     merged.offer_id,
     merged.offer_discount,
     merged.offer_period,
-    merged.tax,
-    merged.commission,
-    merged.proceeds,
+    -- A part of the price is in the price's currency, or of no use.
+    case when coalesce(merged.tax_currency = merged.currency, true) then merged.tax end as tax,
+    case when coalesce(merged.commission_currency = merged.currency, true) then merged.commission end as commission,
+    case when coalesce(merged.proceeds_currency = merged.currency, true) then merged.proceeds end as proceeds,
     revocation.revoked_at,
     revocation.restored_at,
     -- What each revocation returned: the whole price unless it says otherwise, nothing of Family Sharing and of types
@@ -250,6 +262,7 @@ select
         merged.offer_discount = 'free_trial' or (merged.price = 0 and merged.offer_type is not null), false
     ) as is_free
 from merged
+inner join fact.chain as chain using (subscription_key)
 left join revocation using (subscription_key, transaction_id)
 left join home using (subscription_key, transaction_id);
 

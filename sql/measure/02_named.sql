@@ -41,14 +41,21 @@ select
 from told
 group by subscription_key, transaction_id
 having
-    min(type) <> max(type)
+    -- A vendor tells a one-time purchase from a subscription, not of which kind it is.
+    min(type) <> max(type) and (
+        min(type) filter (where source not in ('revenuecat', 'adapty', 'apphud'))
+        <> max(type) filter (where source not in ('revenuecat', 'adapty', 'apphud'))
+        or count(*) filter (where type = 'auto_renewable') not in (0, count(type))
+    )
     or min(product_id) <> max(product_id)
     -- Clocks differ in how finely they tell.
     or max(purchased_at) - min(purchased_at) > interval '1 minute'
     or max(expires_at) - min(expires_at) > interval '1 minute'
     or min(price) <> max(price)
     or min(currency) <> max(currency)
-    or min(country) <> max(country)
+    -- What these two tell is where the customer was, not the storefront.
+    or min(country) filter (where source not in ('revenuecat', 'apphud'))
+    <> max(country) filter (where source not in ('revenuecat', 'apphud'))
     or min(ownership) <> max(ownership)
     or min(offer_type) <> max(offer_type)
 union all

@@ -126,7 +126,8 @@ order by line_key, purchased_at, transaction_id;
 create index on line (subscription_key, purchased_at, transaction_id);
 analyze line (subscription_key, transaction_id, class);
 
--- Brings every renewal status to the period it speaks about, and makes of those about one period the store's word.
+-- Brings every renewal status to the period it speaks about, and makes of those about one period the store's word. Once a
+-- better source has spoken of a period, what a lesser one says of it later is not heard.
 create temp table status on commit drop as
 with newest as (
     -- Of several statuses of one moment the best source's counts, then the one with the greater digest.
@@ -141,38 +142,61 @@ with newest as (
             and renewal.signed_at >= coalesce(settling.base_at, '-infinity')
             and renewal.signed_at < coalesce(settling.beyond_until, 'infinity')
     order by renewal.subscription_key, renewal.signed_at, renewal.source_rank desc, renewal.digest desc
+),
+
+spoken as (
+    select
+        newest.subscription_key,
+        about.purchased_at,
+        about.transaction_id,
+        newest.signed_at,
+        newest.stated,
+        newest.auto_renew,
+        newest.expiration_reason,
+        newest.in_billing_retry,
+        newest.grace_expires_at,
+        newest.paused_at,
+        newest.resumes_at,
+        newest.is_failure,
+        newest.expiration_reason is not null and not coalesce(newest.in_billing_retry, false) as is_expiry,
+        newest.source_rank,
+        max(newest.source_rank) over (
+            partition by newest.subscription_key, about.transaction_id order by newest.signed_at
+        ) as best_rank
+    from newest
+    cross join lateral (
+        select
+            line.purchased_at,
+            line.transaction_id
+        from line
+        where
+            line.subscription_key = newest.subscription_key
+            and line.purchased_at <= newest.signed_at
+            and line.class <> 'one_time'
+            and line.expires_at > line.purchased_at
+            and (not newest.is_failure or line.expires_at <= newest.signed_at + interval '24 hours')
+        order by line.purchased_at desc, line.transaction_id desc
+        limit 1
+    ) as about
 )
 
 select
-    newest.subscription_key,
-    about.purchased_at,
-    about.transaction_id,
-    newest.signed_at,
-    newest.stated,
-    newest.auto_renew,
-    newest.expiration_reason,
-    newest.in_billing_retry,
-    newest.grace_expires_at,
-    newest.paused_at,
-    newest.resumes_at,
-    newest.is_failure,
-    newest.expiration_reason is not null and not coalesce(newest.in_billing_retry, false) as is_expiry
-from newest
-cross join lateral (
-    select
-line.purchased_at,
-line.transaction_id
-    from line
-    where
-        line.subscription_key = newest.subscription_key
-        and line.purchased_at <= newest.signed_at
-        and line.class <> 'one_time'
-        and line.expires_at > line.purchased_at
-        and (not newest.is_failure or line.expires_at <= newest.signed_at + interval '24 hours')
-    order by line.purchased_at desc, line.transaction_id desc
-    limit 1
-) as about
-order by newest.subscription_key, about.purchased_at, about.transaction_id, newest.signed_at desc;
+    subscription_key,
+    purchased_at,
+    transaction_id,
+    signed_at,
+    stated,
+    auto_renew,
+    expiration_reason,
+    in_billing_retry,
+    grace_expires_at,
+    paused_at,
+    resumes_at,
+    is_failure,
+    is_expiry
+from spoken
+where source_rank = best_rank
+order by subscription_key, purchased_at, transaction_id, signed_at desc;
 
 create temp table word on commit drop as
 with spoken as (

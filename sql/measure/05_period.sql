@@ -370,7 +370,7 @@ begun as (
             when class = 'family' or is_free then null
             when previous_is_trial and (is_continuing or previous_is_suspended or previous_fate = 'paused')
                 then 'trial_conversion'
-            when previous_fate is null and reason = 'renewal' then 'renewal'
+            when previous_fate is null and reason in ('renewal', 'later') then 'renewal'
             when not has_paid_before then 'initial'
             when not is_continuing and previous_fate <> 'paused'
                 then
@@ -600,7 +600,8 @@ select
     case
         when bare.class = 'one_time' then 'one_time'
         when bare.class = 'family' or bare.is_free then null
-        when before.transaction_id is null then case when bare.reason = 'renewal' then 'renewal' else 'initial' end
+        when before.transaction_id is null
+            then case when bare.reason in ('renewal', 'later') then 'renewal' else 'initial' end
         when bare.purchased_at <= coalesce(before.lost_at, 'infinity') and before.is_trial then 'trial_conversion'
         when before.paid_number = 0 then 'initial'
         when bare.purchased_at <= coalesce(before.lost_at, 'infinity') or before.fate = 'paused'

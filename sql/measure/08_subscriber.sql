@@ -1,12 +1,16 @@
 -- Whose the settled chains are, and when those subscribers were active over all their chains.
 create temp table owner on commit drop as
-with known as (
+with recursive known as (
     -- Nearly every chain has had one customer id all its life; least and greatest come from the index.
     select
         settling.subscription_key,
+        chain.app_id,
         least_id.subscriber_id as least_id,
-        greatest_id.subscriber_id as greatest_id
+        -- A chain has had one customer all its life unless two ids are named, or the one's purchases moved.
+        least_id.subscriber_id is null
+        or least_id.subscriber_id = greatest_id.subscriber_id and giver.from_id is null as has_one
     from settling
+    inner join fact.chain as chain using (subscription_key)
     left join lateral (
         select subscriber.subscriber_id
         from fact.subscriber as subscriber
@@ -25,6 +29,78 @@ with known as (
         order by subscriber.subscriber_id desc
         limit 1
     ) as greatest_id on true
+    left join (
+        select distinct
+            app_id,
+            from_id
+        from fact.transfer
+    ) as giver on giver.app_id = chain.app_id and giver.from_id = least_id.subscriber_id
+),
+
+-- Whom the best source names that names anyone, at each moment.
+told as (
+    select
+        *,
+        lead(occurred_at, 1, 'infinity') over (partition by subscription_key order by occurred_at) as until_at
+    from (
+        select distinct on (subscriber.subscription_key, subscriber.occurred_at)
+            subscriber.subscription_key,
+            known.app_id,
+            subscriber.occurred_at,
+            subscriber.subscriber_id,
+            best.source_rank
+        from known
+        inner join lateral (
+            select max(fact.source_rank(subscriber.source)) as source_rank
+            from fact.subscriber as subscriber
+            where
+                subscriber.subscription_key = known.subscription_key
+                and subscriber.occurred_at < (select as_of from this_run)
+        ) as best on true
+        inner join fact.subscriber as subscriber
+            on
+                known.subscription_key = subscriber.subscription_key
+                and best.source_rank = fact.source_rank(subscriber.source)
+        where not known.has_one and subscriber.occurred_at < (select as_of from this_run)
+        order by
+            subscriber.subscription_key, subscriber.occurred_at, subscriber.subscriber_id desc
+    ) as moments
+),
+
+-- From there on, as often as the purchases moved until somebody is named again. A source that is believed less moves nothing.
+held as (
+    select
+        subscription_key,
+        app_id,
+        occurred_at,
+        subscriber_id,
+        until_at,
+        source_rank
+    from told
+    union all
+    select
+        held.subscription_key,
+        held.app_id,
+        moved.transferred_at,
+        moved.to_id,
+        held.until_at,
+        held.source_rank
+    from held
+    cross join lateral (
+        select
+            transfer.transferred_at,
+            transfer.to_id
+        from fact.transfer as transfer
+        where
+            transfer.app_id = held.app_id
+            and transfer.from_id = held.subscriber_id
+            and transfer.transferred_at > held.occurred_at
+            and transfer.transferred_at < held.until_at
+            and transfer.transferred_at < (select as_of from this_run)
+            and fact.source_rank(transfer.source) >= held.source_rank
+        order by transfer.transferred_at, transfer.source, transfer.event_id
+        limit 1
+    ) as moved
 ),
 
 named as (
@@ -33,7 +109,7 @@ named as (
         '-infinity'::timestamptz as starts_at,
         least_id as subscriber_id
     from known
-    where least_id is null or least_id = greatest_id
+    where has_one
     union all
     -- The id on the newest event before a moment, and before the first known id the first known one.
     select
@@ -45,19 +121,7 @@ named as (
             *,
             row_number() over (partition by subscription_key order by occurred_at) as nth,
             lag(subscriber_id) over (partition by subscription_key order by occurred_at) as previous_id
-        from (
-            select distinct on (subscriber.subscription_key, subscriber.occurred_at)
-                subscriber.subscription_key,
-                subscriber.occurred_at,
-                subscriber.subscriber_id
-            from known
-            inner join fact.subscriber as subscriber using (subscription_key)
-            where
-                known.least_id <> known.greatest_id
-                and subscriber.occurred_at < (select as_of from this_run)
-            order by
-                subscriber.subscription_key, subscriber.occurred_at, subscriber.subscriber_id desc
-        ) as moments
+        from held
     ) as numbered
     where nth = 1 or subscriber_id <> previous_id
 )
@@ -72,7 +136,14 @@ select
         when named.subscriber_id is not null
             then
                 hashtextextended(
-                    concat_ws(e'\x1f', chain.app_id, chain.environment, 'subscriber', named.subscriber_id), 0
+                    concat_ws(
+                        e'\x1f',
+                        chain.app_id,
+                        chain.environment,
+                        'subscriber',
+                        coalesce(customer.customer_id, named.subscriber_id)
+                    ),
+                    0
                 )
         when chain.app_transaction_id is not null
             then
@@ -85,7 +156,17 @@ select
             )
     end as subscriber_key
 from named
-inner join fact.chain as chain using (subscription_key);
+inner join fact.chain as chain using (subscription_key)
+-- Ids of one and the same customer are one subscriber, whatever he was called at the time.
+left join (
+    select distinct on (app_id, subscriber_id)
+        app_id,
+        subscriber_id,
+        customer_id
+    from fact.alias
+    where said_at < (select as_of from this_run)
+    order by app_id, subscriber_id, said_at desc, customer_id desc
+) as customer on customer.app_id = chain.app_id and customer.subscriber_id = named.subscriber_id;
 
 -- Subscribers whose active time may have changed: of chains with new moves, and of chains that changed hands.
 create temp table moved_subscriber on commit drop as

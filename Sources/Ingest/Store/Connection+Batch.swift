@@ -104,7 +104,9 @@ extension Connection {
   ///
   /// - Returns: False when something of it was there already; then nothing was stored.
   private func storeNew(_ batch: StagedBatch, _ summary: inout IngestSummary) throws -> Bool {
-    guard !batch.isClockAhead, batch.payloads.isEmpty, batch.links.isEmpty else { return false }
+    guard !batch.isClockAhead, batch.payloads.isEmpty, batch.links.isEmpty, batch.aliases.isEmpty,
+      batch.transfers.isEmpty
+    else { return false }
     let known = try query(
       SQLFiles.text("ingest/known.sql"),
       [.ints(batch.eventAppIDs), .texts(batch.eventIDs), .text(batch.source.rawValue)])
@@ -145,6 +147,8 @@ extension Connection {
     try storePayloads(batch)
     try storeChains(batch)
     let facts = try storeFacts(batch, hasKnownEvents: stored.summary.duplicates > 0)
+    if try stage(batch.aliases, "alias") > 0 { try query(SQLFiles.text("ingest/alias.sql")) }
+    if try stage(batch.transfers, "transfer") > 0 { try query(SQLFiles.text("ingest/transfer.sql")) }
     stored.isNew = facts && stored.summary.duplicates == 0
   }
 

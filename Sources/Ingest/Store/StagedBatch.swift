@@ -27,6 +27,8 @@ struct StagedBatch: Sendable {
   private(set) var renewals = BinaryRows()
   private(set) var subscribers = BinaryRows()
   private(set) var links = BinaryRows()
+  private(set) var aliases = BinaryRows()
+  private(set) var transfers = BinaryRows()
   private(set) var storeMessages = BinaryRows()
   private(set) var rejections = BinaryRows()
 
@@ -73,6 +75,8 @@ struct StagedBatch: Sendable {
     addFacts(seen, source)
     addSubscribers(seen, source)
     addLinks(seen)
+    addAliases(seen, source)
+    addTransfers(seen, source)
     addStoreMessages(seen, source)
     heardDays = Set(seen.map { HeardDay(appID: $0.appID, $0.event) }).sorted { $0.precedes($1) }
   }
@@ -298,6 +302,64 @@ struct StagedBatch: Sendable {
       links.int64(link.key)
       links.int64(link.previous)
       links.text(link.eventID)
+    }
+  }
+
+  /// When an event about customers happened; a clock that is ahead would put off for ever what it says.
+  private func moment(of event: Event) -> Int64 {
+    let isAhead = event.occurredAt.microseconds - receivedAt.microseconds > Self.clockAllowance
+    return isAhead ? receivedAt.microseconds : event.occurredAt.microseconds
+  }
+
+  private mutating func addAliases(_ seen: [Seen], _ source: Source) {
+    struct Alias: Hashable {
+      let appID: Int64
+      let id: String
+      let customer: String
+    }
+    // Nearly every event repeats them: the first time counts.
+    var saidAt: [Alias: Int64] = [:]
+    for one in seen {
+      guard let identity = one.event.identity, let original = identity.original else { continue }
+      for id in identity.aliases {
+        let alias = Alias(appID: one.appID, id: id, customer: original)
+        saidAt[alias] = min(saidAt[alias] ?? .max, moment(of: one.event))
+      }
+    }
+    let sorted = saidAt.sorted { left, right in
+      if left.key.appID != right.key.appID { return left.key.appID < right.key.appID }
+      return left.key.id.precedes(right.key.id) ?? left.key.customer.precedes(right.key.customer) ?? false
+    }
+    for (alias, moment) in sorted {
+      aliases.startRow(columns: 5)
+      aliases.int64(alias.appID)
+      aliases.text(source.rawValue)
+      aliases.text(alias.id)
+      aliases.text(alias.customer)
+      aliases.timestamp(microseconds: moment)
+    }
+  }
+
+  private mutating func addTransfers(_ seen: [Seen], _ source: Source) {
+    let sorted = seen.filter { $0.event.identity?.transferredTo != nil }.sorted { left, right in
+      if left.appID != right.appID { return left.appID < right.appID }
+      return left.event.eventID.precedes(right.event.eventID) ?? (left.order < right.order)
+    }
+    var last: Seen?
+    for one in sorted {
+      if let last, last.appID == one.appID, last.event.eventID.isExactly(one.event.eventID) { continue }
+      last = one
+      guard let identity = one.event.identity, let taker = identity.transferredTo else { continue }
+      let givers = Set(identity.transferredFrom.filter { !$0.isExactly(taker) })
+      for giver in givers.sorted(by: { $0.precedes($1) ?? false }) {
+        transfers.startRow(columns: 6)
+        transfers.int64(one.appID)
+        transfers.text(source.rawValue)
+        transfers.text(one.event.eventID)
+        transfers.text(giver)
+        transfers.text(taker)
+        transfers.timestamp(microseconds: moment(of: one.event))
+      }
     }
   }
 

@@ -13,8 +13,9 @@ struct ServeCommand: Command {
     ],
     notes: """
       Events are received at POST /v1/ingest/SOURCE/APP for the sources that the configuration lists for the app: app_store,
-      whose signatures are verified, app_client, which apps send to themselves with their public key (docs/app-client.md), and
-      tenure where it has a secret (Standard Webhooks). 200 means that the database has
+      whose signatures are verified; app_client, which apps send to themselves with their public key (docs/app-client.md); tenure
+      where it has a secret (Standard Webhooks); revenuecat, adapty and apphud where they have theirs. 200 means that the
+      database has
       committed; duplicates and unknown kinds are answered so too. What cannot be stored now gets 503 and is to be sent again.
       Reports are served at /v1/reports, /v1/reports/NAME, /metrics and / (the page) with a token: server.token of the
       configuration, or one that is made, kept in TENURE_HOME and printed with the page's address. /healthz and /readyz of both

@@ -24,7 +24,7 @@ extension Configuration {
       var authorization: String?
       /// The secret of its signatures (`revenuecat`), or of the Standard Webhooks signature (`tenure`).
       var secret: String?
-      /// The token in the address (`apphud`).
+      /// The value of the X-Apphud-Token header (`apphud`).
       var token: String?
       /// The app's public key (`app_client`).
       var key: String?

@@ -20,6 +20,21 @@ extension Configuration {
         endpoints.append(.tenure(app, secret: secret))
       }
     }
+    for (index, app) in try ingestApps(.revenueCat).enumerated() {
+      guard let settings = apps[index].sources[.revenueCat] else { continue }
+      let secret = settings.secret.flatMap(TimestampedWebhookSecret.init)
+      if let endpoint = IngestEndpoint.revenueCat(app, authorization: settings.authorization, secret: secret) {
+        endpoints.append(endpoint)
+      }
+    }
+    for (index, app) in try ingestApps(.adapty).enumerated() {
+      if let authorization = apps[index].sources[.adapty]?.authorization {
+        endpoints.append(.adapty(app, authorization: authorization))
+      }
+    }
+    for (index, app) in try ingestApps(.apphud).enumerated() {
+      if let token = apps[index].sources[.apphud]?.token { endpoints.append(.apphud(app, token: token)) }
+    }
     return endpoints
   }
 }

@@ -1,7 +1,7 @@
 import Signatures
 import Vocabulary
 
-/// Reading the fields of the App Store's payloads. A field that is missing, `null` or an empty text is not there: absent
+/// Reading the fields of what stores and vendors send. A field that is missing, `null` or an empty text is not there: absent
 /// stays absent. One of another form than documented makes the payload `malformed`, and the rejection names it.
 extension JSONValue {
   /// A text. Identifiers that some write as numbers (`appAppleId`) are read either way.
