@@ -80,6 +80,7 @@ struct HTTPAnswer: Sendable {
     case 415: "Unsupported Media Type"
     case 421: "Misdirected Request"
     case 422: "Unprocessable Content"
+    case 500: "Internal Server Error"
     case 503: "Service Unavailable"
     default: "Error"
     }
