@@ -2,7 +2,7 @@ FROM swift:6.2-bookworm AS build
 WORKDIR /srv/tenure
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends \
-        libcurl4-openssl-dev libmicrohttpd-dev libpq-dev libssl-dev pkg-config zlib1g-dev \
+        libcurl4-openssl-dev libjs-chart.js libmicrohttpd-dev libpq-dev libssl-dev pkg-config zlib1g-dev \
     && rm --recursive --force /var/lib/apt/lists/*
 COPY . .
 RUN swift build --configuration release --static-swift-stdlib --product tenure \

@@ -8,6 +8,14 @@ public enum ReportError: Error, Sendable, Equatable, CustomStringConvertible {
   case unknownDimension(String, report: String, known: [String])
   /// The report cannot be summed over that, and why.
   case notAdditive(report: String, why: String)
+  /// The report has no amounts in the reporting currency.
+  case notConverted(report: String)
+  /// How many things of a kind there are has no newest.
+  case noOrder(report: String)
+  /// The report has no figures over time.
+  case nothingToPlot(report: String)
+  /// The report has no figure of that name to draw.
+  case noFigure(String, report: String, known: [String])
   /// The report has no days.
   case noDays(report: String, option: String)
   /// The report is not made of daily totals, so that it is not kept as it stood before.
@@ -43,6 +51,12 @@ public enum ReportError: Error, Sendable, Equatable, CustomStringConvertible {
     case .unknownDimension(let name, let report, let known):
       "\(report) cannot be grouped by \"\(name)\"; it can by \(known.joined(separator: ", "))"
     case .notAdditive(let report, let why): "\(report) cannot be summed up: \(why)"
+    case .notConverted(let report): "\(report) has no amounts in the reporting currency that could be added"
+    case .noOrder(let report):
+      "how many rows \(report) has of a kind has no newest: ask for the last rows without --group-by"
+    case .nothingToPlot(let report): "\(report) has no figures over time that could be drawn"
+    case .noFigure(let name, let report, let known):
+      "\(report) has no figure \"\(name)\" to draw; it has \(known.joined(separator: ", "))"
     case .noDays(let report, let option): "\(report) has no days, so \(option) means nothing for it"
     case .notRestorable(let report):
       """

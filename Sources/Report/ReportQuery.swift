@@ -37,13 +37,18 @@ public struct ReportQuery: Sendable {
   public var environment: StoreEnvironment
   /// The moment at which the figures are to have been known; `nil` for now.
   public var asKnownAt: Instant?
+  /// Whether amounts are shown in the reporting currency alone, so that currencies are added.
+  public var isConverted: Bool
+  /// At most how many rows are shown, the newest first; `nil` for all, the oldest first.
+  public var last: Int?
   /// The values that dimensions must have, by the names of their columns; `unknown` also stands for what is not known.
   var filters: [String: String] = [:]
 
   /// Creates a query for a whole report.
   public init(
     name: String, from: String? = nil, to: String? = nil, by: Span? = nil, groupBy: [String]? = nil,
-    app: String? = nil, environment: StoreEnvironment = .production, asKnownAt: Instant? = nil
+    app: String? = nil, environment: StoreEnvironment = .production, asKnownAt: Instant? = nil,
+    isConverted: Bool = false, last: Int? = nil
   ) {
     self.name = name
     self.from = from
@@ -53,6 +58,8 @@ public struct ReportQuery: Sendable {
     self.app = app
     self.environment = environment
     self.asKnownAt = asKnownAt
+    self.isConverted = isConverted
+    self.last = last
   }
 
   /// Where the report's view lies, and that of the run it shows.
@@ -104,19 +111,46 @@ public struct ReportQuery: Sendable {
 
     let span = shape.periods == nil ? by : nil
     if span != nil, !shape.hasDays { throw ReportError.noDays(report: shape.name, option: "--by") }
-    guard groupBy != nil || (span ?? .day) != .day else {
-      let order = shape.columns.filter { $0.role == .dimension }.map(\.quoted).joined(separator: ", ")
+    if let groupBy, shape.isOfThings { return try counted(shape, groupBy, filter: filter, parameters: parameters) }
+    guard groupBy != nil || isConverted || (span ?? .day) != .day else {
       return (
         shape.columns,
         """
         select \(shape.columns.map(\.quoted).joined(separator: ", "))
         from \(schemas.report)."\(shape.name)"\(filter)
-        order by \(order)
+        \(order(shape.columns.filter { $0.role == .dimension }.map(\.quoted), newest: shape.newest?.quoted))
         """,
         parameters
       )
     }
     return try grouped(shape, span: span ?? .day, filter: filter, bounds: bounds, parameters: parameters)
+  }
+
+  /// The order of the rows, and how many of them there are.
+  private func order(_ keys: [String], newest: String?) -> String {
+    guard let last else { return "order by \(keys.joined(separator: ", "))" }
+    return "order by \(((newest.map { [$0 + " desc"] } ?? []) + keys).joined(separator: ", "))\nlimit \(last)"
+  }
+
+  /// How many of the report's things there are of each kind.
+  private func counted(
+    _ shape: ReportShape, _ groupBy: [String], filter: String, parameters: [Parameter]
+  ) throws -> ([ReportShape.Column], String, [Parameter]) {
+    guard last == nil else { throw ReportError.noOrder(report: shape.name) }
+    let dimensions = shape.columns.filter { $0.role == .dimension }
+    let kept = try named(groupBy, of: dimensions, in: shape, beside: ["app", "environment"])
+    let number = ReportShape.Column(name: "rows", type: "bigint", role: .flow, meaning: "rows of the report")
+    let keys = kept.map(\.quoted).joined(separator: ", ")
+    return (
+      kept + [number],
+      """
+      select \(keys), count(*) as rows
+      from \(schemas.report)."\(shape.name)"\(filter)
+      group by \(keys)
+      order by \(keys)
+      """,
+      parameters
+    )
   }
 
   /// The first and the last day as expressions of the statement.
@@ -142,7 +176,12 @@ public struct ReportQuery: Sendable {
       throw ReportError.notAdditive(
         report: shape.name, why: "\(column.name) counts distinct people, and one may be in several rows")
     }
-    let columns = shape.columns.filter { column in column.role != .dimension || kept.contains(column) }
+    if isConverted, shape.column("currency") == nil || !shape.columns.contains(where: \.isConverted) {
+      throw ReportError.notConverted(report: shape.name)
+    }
+    let columns = shape.columns.filter { column in
+      column.role == .dimension ? kept.contains(column) : !isConverted || !column.isOfCurrency
+    }
     let bucket = "date_trunc('\(span.rawValue)', day::timestamp)::date"
     let selected = columns.map { column -> String in
       let name = column.quoted
@@ -151,9 +190,13 @@ public struct ReportQuery: Sendable {
       case .flow: return "\(sum("sum(\(name))", column)) as \(name)"
       case .whole: return "case when bool_and(\(name) is not null) then \(sum("sum(\(name))", column)) end as \(name)"
       case .stock, .distinct, .count, .rate:
-        // What is unknown in every row stays unknown.
+        // What is unknown in every row stays unknown; so does what is converted where a currency's part of it is unknown.
+        let isKnown =
+          isConverted && column.isConverted
+          ? "bool_and(\(name) is not null) filter (where day = last_day and currency is not null)"
+          : "count(\(name)) > 0"
         return """
-          case when count(\(name)) > 0 then \(sum("coalesce(sum(\(name)) filter (where day = last_day), 0)", column)) end
+          case when \(isKnown) then \(sum("coalesce(sum(\(name)) filter (where day = last_day), 0)", column)) end
             as \(name)
           """
       case .ratio:
@@ -174,6 +217,19 @@ public struct ReportQuery: Sendable {
         return "case when count(distinct \(name)) = 1 and count(\(name)) = count(*) then min(\(name)) end as \(name)"
       }
     }
+    // Of stocks only the last day of each span is looked at, which is not to cost what all of its days would: their rows go on
+    // to the last reporting day.
+    let isOfStocks = columns.allSatisfy { [.dimension, .stock, .distinct, .detail].contains($0.role) }
+    let lastDays =
+      !isOfStocks || span == .day
+      ? ""
+      : """
+      \(filter.isEmpty ? "where" : "and") day = least(
+        (\(bucket) + interval '\(span.length)')::date - 1,
+        (select ((as_of - interval '1 microsecond') at time zone zone)::date from \(schemas.measure).latest)\
+      \(bounds.to.map { ", \($0)" } ?? "")
+      )
+      """
     let keys = columns.filter { $0.role == .dimension }.map { $0.name == "day" ? "bucket" : $0.quoted }
     let sql = """
       select \(selected.joined(separator: ", "))
@@ -187,11 +243,12 @@ public struct ReportQuery: Sendable {
         from (
           select *, \(bucket) as bucket
           from \(schemas.report)."\(shape.name)"\(filter)
+          \(lastDays)
         ) as bucketed
         cross join (select as_of, zone from \(schemas.measure).latest) as latest
       ) as spanned
       group by \(keys.joined(separator: ", "))
-      order by \(keys.joined(separator: ", "))
+      \(order(keys, newest: "bucket"))
       """
     return (columns, sql, parameters)
   }
@@ -205,19 +262,26 @@ public struct ReportQuery: Sendable {
   private func keptDimensions(
     _ shape: ReportShape, _ dimensions: [ReportShape.Column]
   ) throws -> [ReportShape.Column] {
-    guard let groupBy else { return dimensions }
+    let always = ["app", "environment", "day"] + (isConverted ? [] : ["currency"])
+    guard let groupBy else { return dimensions.filter { !isConverted || $0.name != "currency" } }
     guard shape.hasDays else {
       throw ReportError.notAdditive(report: shape.name, why: "it is not made of days")
     }
-    let always: Set<String> = ["app", "environment", "day", "currency"]
-    var names = always
-    for name in groupBy {
+    return try named(groupBy, of: dimensions, in: shape, beside: always)
+  }
+
+  /// The dimensions of those names, in their order, and of those that are kept in any case.
+  private func named(
+    _ names: [String], of dimensions: [ReportShape.Column], in shape: ReportShape, beside always: [String]
+  ) throws -> [ReportShape.Column] {
+    var kept = Set(always)
+    for name in names {
       guard let column = dimensions.first(where: { $0.name == name || $0.name == name + "_id" }) else {
         throw ReportError.unknownDimension(
           name, report: shape.name, known: dimensions.map(\.name).filter { !always.contains($0) })
       }
-      names.insert(column.name)
+      kept.insert(column.name)
     }
-    return dimensions.filter { names.contains($0.name) }
+    return dimensions.filter { kept.contains($0.name) }
   }
 }

@@ -41,6 +41,16 @@ public struct ReportShape: Sendable, Equatable {
     public let meaning: String
 
     var quoted: String { "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\"" }
+    /// Whether it holds amounts in the reporting currency.
+    var isConverted: Bool { name.hasSuffix("_converted") }
+    /// Whether it means nothing without the currency of its row, in a report of which currency is a dimension.
+    var isOfCurrency: Bool {
+      switch role {
+      case .flow, .whole, .stock, .opening: type == "numeric" && !isConverted
+      case .detail: !["converted_to", "is_complete"].contains(name)
+      default: false
+      }
+    }
     var isNumber: Bool { ["bigint", "integer", "smallint", "numeric"].contains(type) }
   }
 
@@ -56,6 +66,13 @@ public struct ReportShape: Sendable, Equatable {
   /// of none.
   var periods: (kind: String, start: String)? {
     [("period", "starts_on"), ("cohort_by", "cohort_on")].first { column($0.0) != nil && column($0.1) != nil }
+  }
+  /// Whether its rows are single things, which can be counted, and not amounts.
+  var isOfThings: Bool { columns.allSatisfy { [.dimension, .detail].contains($0.role) } }
+  /// The column by which rows are newer than others: when they were received, else the first of the grain.
+  var newest: Column? {
+    column("received_at")
+      ?? columns.first { $0.role == .dimension && !["app", "environment", "store"].contains($0.name) }
   }
   var hasPeriods: Bool { periods != nil }
   func column(_ name: String) -> Column? { columns.first { $0.name == name } }

@@ -79,12 +79,7 @@ public struct Reporter: Sendable {
   public func write(
     _ query: ReportQuery, as format: Format, to write: @Sendable (String) throws -> Void
   ) async throws {
-    let shapes = try await shapes()
-    guard let shape = shapes.first(where: { $0.name == query.name }) else {
-      throw ReportError.unknownReport(query.name, known: shapes.map(\.name))
-    }
-    if let moment = query.asKnownAt { try await restore(shape, asKnownAt: moment) }
-    let (columns, sql, parameters) = try query.statement(for: shape)
+    let (_, columns, sql, parameters) = try await statement(query)
     let writer = ReportWriter(columns: columns)
     switch format {
     case .json: try await writeJSON(writer, sql, parameters, write)
@@ -93,6 +88,35 @@ public struct Reporter: Sendable {
       try await connection.forEachRow(writer.textual(sql), parameters) { row in try write(writer.csvLine(row)) }
     case .table: try await writeTable(writer, sql, parameters, write)
     }
+  }
+
+  /// Draws a figure of a report as bars of text, one for each day or period.
+  ///
+  /// - Parameters:
+  ///   - query: What is asked.
+  ///   - column: The figure; `nil` for the report's first one that is no opening.
+  ///   - width: How many characters a line may have.
+  ///   - write: Takes the next piece of the text.
+  /// - Throws: ``ReportError``, what `write` throws, or a `PostgresError`.
+  public func plot(
+    _ query: ReportQuery, column: String?, width: Int, to write: @Sendable (String) throws -> Void
+  ) async throws {
+    let (shape, columns, sql, parameters) = try await statement(query)
+    let rows = try await connection.query(ReportWriter(columns: columns).textual(sql), parameters)
+    try ReportPlot(column, of: shape, columns: columns, rows: rows, width: width).write(write)
+  }
+
+  /// The report that is asked for, and the statement that gives its rows.
+  private func statement(
+    _ query: ReportQuery
+  ) async throws -> (shape: ReportShape, columns: [ReportShape.Column], sql: String, parameters: [Parameter]) {
+    let shapes = try await shapes()
+    guard let shape = shapes.first(where: { $0.name == query.name }) else {
+      throw ReportError.unknownReport(query.name, known: shapes.map(\.name))
+    }
+    if let moment = query.asKnownAt { try await restore(shape, asKnownAt: moment) }
+    let (columns, sql, parameters) = try query.statement(for: shape)
+    return (shape, columns, sql, parameters)
   }
 
   /// Makes the report as it stood after the last run that had finished by a moment, for the connection alone.

@@ -81,6 +81,7 @@ struct HTTPAnswer: Sendable {
     case 421: "Misdirected Request"
     case 422: "Unprocessable Content"
     case 429: "Too Many Requests"
+    case 500: "Internal Server Error"
     case 503: "Service Unavailable"
     default: "Error"
     }

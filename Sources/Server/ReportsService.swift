@@ -60,8 +60,11 @@ struct ReportsService: HTTPService {
   func answer(_ head: HTTPHead, body: [UInt8]) async -> HTTPAnswer {
     if let answer = await health.answer(head) { return answer }
     var answer = await answer(head)
-    // Figures are not for caches, and the page is for no one's frame.
-    answer.headers += [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+    // Figures are not for caches.
+    if !answer.headers.contains(where: { $0.name == "Cache-Control" }) {
+      answer.headers.append(("Cache-Control", "no-store"))
+    }
+    answer.headers.append(("X-Content-Type-Options", "nosniff"))
     return answer
   }
 
@@ -75,9 +78,13 @@ struct ReportsService: HTTPService {
     case "/v1/reports": return await list()
     default:
       let segments = head.segments
-      guard segments.count == 3, segments[0] == "v1", segments[1] == "reports" else { return .unknownPath }
-      do throws(ReportRequest.Problem) {
-        return await show(try ReportRequest(name: segments[2], head.query))
+      guard segments.count == 3, segments[0] == "v1" else { return .unknownPath }
+      do throws(QueryParameters.Problem) {
+        switch segments[1] {
+        case "reports": return await show(try ReportRequest(name: segments[2], head.query))
+        case "explain": return await explain(try ExplainRequest(report: segments[2], head.query))
+        default: return .unknownPath
+        }
       } catch {
         return .problem(400, error.description)
       }
@@ -119,18 +126,34 @@ struct ReportsService: HTTPService {
     }
   }
 
-  /// Answers when there is enough to send, or when it has failed before that.
   private func show(_ request: ReportRequest) async -> HTTPAnswer {
+    let type = request.format == .csv ? "text/csv; charset=utf-8" : "application/json"
+    return await write(type, app: request.query.app) { connection, write in
+      try await Reporter(connection: connection).write(request.query, as: request.format, to: write)
+    }
+  }
+
+  private func explain(_ request: ExplainRequest) async -> HTTPAnswer {
+    await write("application/json", app: request.query.app) { connection, write in
+      try await Explainer(connection: connection).write(request.query, as: .json, to: write)
+    }
+  }
+
+  /// Answers with a text of that type when there is enough of it to send, or when writing has failed before that.
+  private func write(
+    _ type: String, app: String?,
+    _ body: @escaping @Sendable (Connection, @Sendable (String) throws -> Void) async throws -> Void
+  ) async -> HTTPAnswer {
     let (readiness, ready) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
     let stream = AnswerStream { ready.yield($0) }
     Task {
       do {
         try await withConnection { connection in
-          if let app = request.query.app {
+          if let app {
             let known = try await connection.query("select 1 as one from ingest.app where app_key = $1", [.text(app)])
             if known.isEmpty { throw UnknownApp() }
           }
-          try await Reporter(connection: connection).write(request.query, as: request.format) { try stream.write($0) }
+          try await body(connection) { try stream.write($0) }
         }
         stream.finish(.success(()))
       } catch {
@@ -144,7 +167,7 @@ struct ReportsService: HTTPService {
       if case .failure(let error) = result { return failed(error) }
       break
     }
-    return HTTPAnswer(type: request.format == .csv ? "text/csv; charset=utf-8" : "application/json", stream)
+    return HTTPAnswer(type: type, stream)
   }
 
   private struct UnknownApp: Error {}
@@ -152,8 +175,13 @@ struct ReportsService: HTTPService {
   private func failed(_ error: any Error) -> HTTPAnswer {
     switch error {
     case let error as ReportError:
-      if case .unknownReport = error { return .problem(404, error.description) }
-      return .problem(400, error.description)
+      switch error {
+      case .unknownReport, .noRow: return .problem(404, error.description)
+      case .notAddedUp:
+        report(.reportFailed(error: "\(error)"))
+        return .problem(500, error.description)
+      default: return .problem(400, error.description)
+      }
     case is UnknownApp: return .problem(404, "there is no app of that key")
     default:
       report(.reportFailed(error: "\(error)"))

@@ -3,13 +3,13 @@
 /// From ISO 4217 itself and not from a locale library, which shows some currencies with fewer digits than the standard.
 public enum Currency {
   /// How many digits the minor unit has, by ISO 4217; two for codes it does not list.
-  public static func minorDigits(of code: String) -> Int { exceptions[code] ?? 2 }
+  public static func minorDigits(of code: String) -> Int { unusualMinorDigits[code] ?? 2 }
 
   /// The sign written before an amount, one that means no other currency; `nil` where the code itself is written.
   public static func sign(of code: String) -> String? { signs[code] }
 
   /// The codes whose minor unit has not two digits (ISO 4217, list one, column "minor unit").
-  private static let exceptions: [String: Int] = [
+  public static let unusualMinorDigits: [String: Int] = [
     "BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0, "RWF": 0, "UGX": 0,
     "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0, "BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3,
     "OMR": 3, "TND": 3, "CLF": 4, "UYW": 4,

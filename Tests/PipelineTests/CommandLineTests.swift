@@ -112,6 +112,28 @@ struct CommandLineTests {
     }
   }
 
+  @Test("a figure is drawn in the terminal, and what cannot be drawn is wrong usage")
+  func plot() async throws {
+    let database = try await TestDatabase.clone()
+    let environment = ["DATABASE_URL": database.connectionString]
+    let none = try await TestProgram.run(["report", "movements", "--plot"], environment: environment)
+    #expect(none.code == 0, "\(none.errors)")
+    #expect(none.output.hasPrefix("new: "))
+    let closing = try await TestProgram.run(
+      ["report", "movements", "--plot", "--column", "closing"], environment: environment)
+    #expect(closing.output.hasPrefix("closing: "))
+    for (words, message) in [
+      (["movements", "--plot", "--column", "closin"], "did you mean \\\"closing\\\"?"),
+      (["products", "--plot"], "over time"),
+      (["movements", "--plot", "--json"], "a format of its own"), (["--plot"], "needs the report"),
+      (["movements", "--column", "closing"], "goes with --plot"), (["movements", "--last", "0"], "is a number"),
+    ] {
+      let outcome = try await TestProgram.run(["report"] + words, environment: environment)
+      #expect(outcome.code == 2)
+      #expect(outcome.errors.contains(message), "\(words): \(outcome.errors)")
+    }
+  }
+
   @Test("an app is renamed and keeps its identity")
   func rename() async throws {
     let database = try await TestDatabase.clone()

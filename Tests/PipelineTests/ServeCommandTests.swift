@@ -351,7 +351,7 @@ struct ServeCommandTests {
     #expect(page.headers["content-type"] == "text/html; charset=utf-8")
     #expect(page.headers["content-security-policy"]?.contains("default-src 'none'") == true)
     #expect(!page.text.contains("://"), "the page asks another host for something")
-    for part in ["/page.js", "/page.css", "/v1/reports", "/metrics"] {
+    for part in ["/page.js", "/page.css", "/chart.js", "/currencies.js", "/icon.svg", "/v1/reports", "/metrics"] {
       #expect(try await serving.get(part, headers: ["Cookie": session]).status == 200)
     }
 
@@ -388,6 +388,12 @@ struct ServeCommandTests {
       ),
       ("/events?app=video&environment=Production", ["report", "events", "--app", "video", "--format", "json"]),
       ("/events?environment=Sandbox", ["report", "events", "--environment", "Sandbox", "--format", "json"]),
+      ("/events?last=2", ["report", "events", "--last", "2", "--format", "json"]),
+      ("/events?group_by=kind", ["report", "events", "--group-by", "kind", "--format", "json"]),
+      (
+        "/revenue?group_by=product&converted=true",
+        ["report", "revenue", "--group-by", "product", "--converted", "--format", "json"]
+      ),
     ] {
       let printed = try await TestProgram.run(words + config, environment: environment)
       let answer = try await serving.get("/v1/reports\(target)")
@@ -396,8 +402,30 @@ struct ServeCommandTests {
       #expect(
         answer.headers["content-type"]?.hasPrefix(target.contains("csv") ? "text/csv" : "application/json") == true)
     }
+    let asked = "/movements?on=2025-02-10&column=closing&app=video&environment=Production&store=app_store"
+    let explained = try await TestProgram.run(
+      [
+        "explain", "movements", "--on", "2025-02-10", "--column", "closing", "--app", "video", "--store", "app_store",
+        "--json",
+      ] + config, environment: environment)
+    #expect(explained.code == 0, "\(explained.errors)")
+    let explanation = try await serving.get("/v1/explain\(asked)")
+    #expect(explanation.status == 200)
+    #expect(explanation.text == explained.output)
+    #expect(explanation.text.contains("\"closing\":3"))
+    let first = try await serving.get("/v1/explain\(asked)&limit=1").text
+    #expect(first.contains("\"closing\":3"))
+    #expect(first.components(separatedBy: "\"entry_id\"").count == 2)
+    for (target, status) in [
+      ("/movements", 400), ("/movements?on=today", 400), ("/movements?on=2025-03-31&limit=0", 400),
+      ("/movements?on=2025-03-31&all=perhaps", 400), ("/churn?on=2025-03-31", 400),
+      ("/churn?on=2025-03-31&by=month&column=churn_rate", 400), ("/movements?on=1999-03-31", 404),
+      ("/movments?on=2025-03-31", 404), ("/movements?on=2025-03-31&app=vidio", 404),
+    ] { expectProblem(try await serving.get("/v1/explain\(target)"), status) }
     for target in [
-      "/movements?from=yesterday", "/movements?from=2025-01-01%27", "/movements?by=fortnight",
+      "/movements?from=yesterday", "/movements?last=0", "/movements?last=few", "/revenue?converted=yes",
+      "/movements?converted=true&group_by=product", "/events?group_by=kind&last=1", "/movements?from=2025-01-01%27",
+      "/movements?by=fortnight",
       "/movements?group_by=nothing", "/movements?format=table", "/movements?app=%00", "/movements?frm=2025-01-01",
       "/movements?from=2025-02-01&to=2025-01-01", "/products?from=2025-01-01", "/events?by=month&by=day",
     ] { expectProblem(try await serving.get("/v1/reports\(target)"), 400) }

@@ -88,6 +88,170 @@ struct ReportTests {
         """)
   }
 
+  @Test(
+    "converted: currencies are added, of amounts in one currency nothing is told, and a part without a rate makes it unknown"
+  )
+  func converted() async throws {
+    try await connection.execute(
+      """
+      drop view report.sample;
+      create view report.sample as
+      select * from (
+        values
+        ('video', 'Production', 'app_store', '2025-01-30'::date, 'EUR', 1::bigint, 4.50, 5.00, 50.0, 'USD', 'reported'),
+        ('video', 'Production', 'app_store', '2025-01-31'::date, 'EUR', 2, 1.00, 1.10, 20, 'USD', 'reported'),
+        ('video', 'Production', 'app_store', '2025-01-31'::date, 'USD', 4, 2.00, 2.00, 30, 'USD', 'estimated'),
+        ('video', 'Production', 'app_store', '2025-02-01'::date, 'USD', 8, 4.00, 4.00, 30, 'USD', 'estimated'),
+        ('video', 'Production', 'app_store', '2025-02-01'::date, 'XTS', 16, 8.00, null, null, 'USD', 'estimated'),
+        ('video', 'Production', 'app_store', '2025-02-01'::date, null, 32, null, null, null, 'USD', null)
+      ) as sample (app, environment, store, day, currency, charges, net, net_converted, mrr_converted, converted_to, basis);
+      comment on column report.sample.app is 'Dimension: a';
+      comment on column report.sample.environment is 'Dimension: e';
+      comment on column report.sample.store is 'Dimension: s';
+      comment on column report.sample.day is 'Dimension: d';
+      comment on column report.sample.currency is 'Dimension: c';
+      comment on column report.sample.charges is 'Flow: f';
+      comment on column report.sample.net is 'Flow: n';
+      comment on column report.sample.net_converted is 'Flow: n';
+      comment on column report.sample.mrr_converted is 'Stock: m';
+      comment on column report.sample.converted_to is 'Detail: c';
+      comment on column report.sample.basis is 'Detail: b';
+      """)
+    try await #expect(
+      written(ReportQuery(name: "sample", by: .month, groupBy: [], isConverted: true), as: .csv) == """
+        app,environment,day,charges,net_converted,mrr_converted,converted_to
+        video,Production,2025-01-01,7,8.1,50,USD
+        video,Production,2025-02-01,56,4,,USD
+
+        """)
+    try await #expect(
+      written(ReportQuery(name: "sample", to: "2025-01-31", isConverted: true, last: 1), as: .csv) == """
+        app,environment,store,day,charges,net_converted,mrr_converted,converted_to
+        video,Production,app_store,2025-01-31,6,3.1,50,USD
+
+        """)
+    let refusal = await #expect(throws: ReportError.self) {
+      try await written(ReportQuery(name: "movements", groupBy: [], isConverted: true), as: .csv)
+    }
+    #expect("\(try #require(refusal))" == "movements has no amounts in the reporting currency that could be added")
+  }
+
+  @Test("the last rows are the newest, the newest first: by the day, or by when they were received")
+  func last() async throws {
+    try await #expect(
+      written(ReportQuery(name: "sample", last: 2), as: .csv).split(separator: "\n").dropFirst().map { $0.prefix(44) }
+        == [
+          "video,Production,app_store,2025-02-01,\"b, \"\"", "video,Production,app_store,2025-01-31,a,USD,",
+        ])
+    try await #expect(
+      written(ReportQuery(name: "sample", by: .month, groupBy: [], last: 1), as: .csv).split(separator: "\n")[1]
+        .hasPrefix("video,Production,2025-02-01"))
+    try await connection.execute(
+      """
+      create view report.arrival as
+      select * from (
+        values
+        ('video', 'Production', 'app_store', 'a', 'trial_started', '2025-01-03T00:00:00Z'::timestamptz),
+        ('video', 'Production', 'app_store', 'b', 'refunded', '2025-01-05T00:00:00Z'),
+        ('video', 'Production', 'app_store', 'c', 'refunded', '2025-01-04T00:00:00Z')
+      ) as arrival (app, environment, store, event_id, kind, received_at);
+      comment on column report.arrival.app is 'Dimension: a';
+      comment on column report.arrival.environment is 'Dimension: e';
+      comment on column report.arrival.store is 'Dimension: s';
+      comment on column report.arrival.event_id is 'Dimension: i';
+      comment on column report.arrival.kind is 'Dimension: k';
+      comment on column report.arrival.received_at is 'Detail: r';
+      """)
+    try await #expect(
+      written(ReportQuery(name: "arrival", last: 2), as: .csv).split(separator: "\n").dropFirst().map { $0.suffix(35) }
+        == [
+          "b,refunded,2025-01-05T00:00:00.000Z", "c,refunded,2025-01-04T00:00:00.000Z",
+        ])
+    // Single things are counted where they are grouped, and of numbers of things none is the newest.
+    try await #expect(
+      written(ReportQuery(name: "arrival", groupBy: ["kind"]), as: .csv) == """
+        app,environment,kind,rows
+        video,Production,refunded,2
+        video,Production,trial_started,1
+
+        """)
+    let refusal = await #expect(throws: ReportError.self) {
+      try await written(ReportQuery(name: "arrival", groupBy: ["kind"], last: 1), as: .csv)
+    }
+    #expect("\(try #require(refusal))".contains("has no newest"))
+  }
+
+  private func plotted(_ query: ReportQuery, _ column: String? = nil, width: Int = 40) async throws -> String {
+    let text = Mutex("")
+    try await reporter.plot(query, column: column, width: width) { piece in text.withLock { $0 += piece } }
+    return text.withLock { $0 }
+  }
+
+  @Test(
+    "a figure is drawn as bars on one scale for each currency, negative ones to the left, what is not nothing never as nothing"
+  )
+  func plot() async throws {
+    try await connection.execute(
+      """
+      create view report.drawn as
+      select
+        'video'::text as app, 'Production'::text as environment, day::date as day, product_id, currency, charges, net
+      from (
+        values
+        ('2025-01-30', 'a', 'USD', 30::bigint, -5.0), ('2025-01-31', 'a', 'USD', 15, 5), ('2025-01-30', 'b', 'USD', 1, 10),
+        ('2025-01-30', 'a', 'EUR', 100000, null)
+      ) as drawn (day, product_id, currency, charges, net);
+      comment on column report.drawn.app is 'Dimension: a';
+      comment on column report.drawn.environment is 'Dimension: e';
+      comment on column report.drawn.day is 'Dimension: d';
+      comment on column report.drawn.product_id is 'Dimension: p';
+      comment on column report.drawn.currency is 'Dimension: c';
+      comment on column report.drawn.charges is 'Flow: charges made';
+      comment on column report.drawn.net is 'Flow: what is left';
+      """)
+    func blocks(_ count: Int) -> String { String(repeating: "█", count: count) }
+    try await #expect(
+      plotted(ReportQuery(name: "drawn", groupBy: ["product"])) == """
+        charges: charges made
+        product_id a, currency EUR
+        2025-01-30  100000  \(blocks(20))
+
+        product_id a, currency USD
+        2025-01-30      30  \(blocks(20))
+        2025-01-31      15  \(blocks(10))
+
+        product_id b, currency USD
+        2025-01-30       1  ▋
+
+        """)
+    try await #expect(
+      plotted(ReportQuery(name: "drawn", groupBy: []), "net") == """
+        net: what is left
+        currency EUR
+        2025-01-30  –
+
+        currency USD
+        2025-01-30  5  \(blocks(25))
+        2025-01-31  5  \(blocks(25))
+
+        """)
+    try await #expect(
+      plotted(ReportQuery(name: "drawn", groupBy: ["product"]), "net", width: 31).hasSuffix(
+        """
+        product_id a, currency USD
+        2025-01-30  -5  \(blocks(5))
+        2025-01-31   5       \(blocks(5))
+
+        product_id b, currency USD
+        2025-01-30  10       \(blocks(10))
+
+        """))
+    let unknown = await #expect(throws: ReportError.self) { try await plotted(ReportQuery(name: "drawn"), "nothing") }
+    #expect("\(try #require(unknown))" == "drawn has no figure \"nothing\" to draw; it has charges, net")
+    let timeless = await #expect(throws: ReportError.self) { try await plotted(ReportQuery(name: "products")) }
+    #expect("\(try #require(timeless))" == "products has no figures over time that could be drawn")
+  }
+
   @Test("what cannot be summed is refused with the reason, and names that are unknown with those that are known")
   func refusals() async throws {
     await #expect(throws: ReportError.self) { try await written(ReportQuery(name: "nothing"), as: .csv) }

@@ -14,7 +14,7 @@ select
         when closing.currency <> '' and closing.unconverted = 0 then trim_scale(closing.converted / 1000000)
     end as mrr_converted,
     latest.currency as converted_to,
-    closing.unpriced as unpriced_subscriptions,
+    closing.unpriced::bigint as unpriced_subscriptions,
     closing.is_complete
 from measure.daily_mrr_closing as closing
 inner join ingest.app as app using (app_id)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Postgres
 import Report
 import Vocabulary
@@ -15,12 +16,17 @@ struct ReportCommand: Command {
         "by", value: "SPAN", help: "day, week (from Monday), month, quarter or year: stocks at the end, flows summed"),
       OptionSyntax(
         "group-by", value: "COLUMNS", isRepeatable: true,
-        help: "keep only these dimensions, such as product,country; days and currencies always stay apart"),
+        help: "keep only these dimensions, such as product,country; days and currencies always stay apart; of single "
+          + "things, such as deliveries, the rows of each kind are counted"),
+      OptionSyntax("converted", help: "only amounts in the reporting currency, so that currencies are added"),
+      OptionSyntax("last", value: "N", help: "only the newest N rows, the newest first"),
       OptionSyntax("app", value: "KEY", help: "only this app"),
       OptionSyntax("environment", value: "NAME", help: "the store's environment (default: Production)"),
       OptionSyntax(
         "as-known-at", value: "T", help: "as it stood at this moment, before what became known later restated it"),
       OptionSyntax("format", value: "FORMAT", help: "table, csv or json (default: table)"),
+      OptionSyntax("plot", help: "draw a figure as bars in the terminal"),
+      OptionSyntax("column", value: "NAME", help: "the figure to draw (default: the report's first)"),
     ],
     notes: """
       Reports are views of the schema report; each column says what it means: tenure report, or \\d+ report.NAME in psql.
@@ -29,22 +35,35 @@ struct ReportCommand: Command {
   private let name: String?
   private let query: ReportQuery
   private let format: Reporter.Format
+  /// Whether a figure is drawn, and which; the report's first where it is not named.
+  private let isPlot: Bool
+  private let column: String?
 
   init(_ arguments: Arguments) throws(UsageError) {
     name = arguments.operands.first
     let by = try arguments.choice("by", among: ReportQuery.Span.allCases.map(\.rawValue))
     let environment = try arguments.choice("environment", among: StoreEnvironment.known.map(\.rawValue))
     let groupBy = arguments.list("group-by")
+    var last: Int?
+    if let text = arguments.value("last") {
+      guard let number = Int(text), number > 0 else { throw UsageError("report: --last is a number, such as 20") }
+      last = number
+    }
     query = ReportQuery(
       name: name ?? "", from: try arguments.day("from"), to: try arguments.day("to"),
       by: by.flatMap(ReportQuery.Span.init), groupBy: groupBy.isEmpty ? nil : groupBy, app: arguments.value("app"),
       environment: environment.map(StoreEnvironment.init) ?? .production,
-      asKnownAt: try arguments.instant("as-known-at"))
+      asKnownAt: try arguments.instant("as-known-at"), isConverted: arguments.flag("converted"), last: last)
     if let from = query.from, let to = query.to, from > to {
       throw UsageError("report: --from \(from) comes after --to \(to)")
     }
     let named = try arguments.choice("format", among: Reporter.Format.allCases.map(\.rawValue))
     format = named.flatMap(Reporter.Format.init) ?? (arguments.flag("json") ? .json : .table)
+    isPlot = arguments.flag("plot")
+    column = arguments.value("column")
+    if isPlot, named != nil || arguments.flag("json") { throw UsageError("report: --plot is a format of its own") }
+    if isPlot, name == nil { throw UsageError("report: --plot needs the report whose figure is drawn") }
+    if column != nil, !isPlot { throw UsageError("report: --column goes with --plot") }
   }
 
   func run(_ context: Context) async throws -> ExitCode {
@@ -67,15 +86,26 @@ struct ReportCommand: Command {
       }
       let output = context.output
       do {
-        try await reporter.write(query, as: format) { try output.write($0) }
-      } catch let error as ReportError {
-        if case .unknownReport(let name, let known) = error {
-          throw UsageError("report: \(error)\(Suggestion.hint(for: name, among: known))")
+        if isPlot {
+          try await reporter.plot(query, column: column, width: Self.width) { try output.write($0) }
+        } else {
+          try await reporter.write(query, as: format) { try output.write($0) }
         }
-        throw UsageError("report: \(error)")
+      } catch let error as ReportError {
+        switch error {
+        case .unknownReport(let name, let known), .noFigure(let name, _, let known):
+          throw UsageError("report: \(error)\(Suggestion.hint(for: name, among: known))")
+        default: throw UsageError("report: \(error)")
+        }
       }
       return .done
     }
+  }
+
+  /// How many characters a line of the terminal has; 80 where there is none.
+  private static var width: Int {
+    var size = winsize()
+    return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
   }
 
   private func list(_ shapes: [ReportShape], _ context: Context) throws {
