@@ -248,7 +248,7 @@ struct DeliverySession: Sendable {
         event.detail.effective = nil
       }
       event.also.removeAll { $0 == event.kind }
-      event.app = try row.text("app_key")
+      event.app = try row.optionalText("app_key")
       var announcement = Announcement(event)
       announcement.product = try product(row, "product_id", "product_name")
       announcement.nextProduct = try product(row, "next_product_id", "next_product_name")

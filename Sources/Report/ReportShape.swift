@@ -58,6 +58,8 @@ public struct ReportShape: Sendable, Equatable {
     [("period", "starts_on"), ("cohort_by", "cohort_on")].first { column($0.0) != nil && column($0.1) != nil }
   }
   var hasPeriods: Bool { periods != nil }
+  /// The column that says when a row's day or period begins; nil where rows are of none.
+  var start: String? { hasDays ? "day" : periods?.start ?? column("month")?.name }
   func column(_ name: String) -> Column? { columns.first { $0.name == name } }
 }
 

@@ -67,9 +67,11 @@ extension Event {
   /// The same, where the texts of its facts are known already.
   public func json(transaction: String?, renewal: String?) -> String {
     var words = JSONText()
+    if let digest = detail.digest { words.add("digest", raw: digest.json) }
     words.add("direction", detail.direction)
     words.add("effective", detail.effective)
     words.add("message", detail.message)
+    words.add("offer_id", detail.offerID)
     words.add("reason", detail.reason)
     var object = JSONText()
     if !also.isEmpty { object.add("also", also.map(\.rawValue)) }
@@ -152,7 +154,7 @@ extension Event: Decodable {
     if let words = try container.decodeIfPresent(Detail.self, forKey: .detail) {
       detail = EventDetail(
         reason: words.reason, direction: words.direction, effective: words.effective,
-        message: words.message?.name)
+        message: words.message?.name, offerID: words.offerID, digest: words.digest)
     }
     rawKind = try container.decodeIfPresent(String.self, forKey: .rawKind)
     if kind == .unrecognised, rawKind == nil { rawKind = kindText }
@@ -163,6 +165,14 @@ extension Event: Decodable {
     var direction: String?
     var effective: String?
     var message: Message?
+    var offerID: String?
+    var digest: DailyDigest?
+
+    enum CodingKeys: String, CodingKey {
+      case reason, direction, effective, message
+      case offerID = "offer_id"
+      case digest
+    }
   }
 
   /// A store message by its name. The store numbers them: one that has no name here yet is told by its number, alone or as

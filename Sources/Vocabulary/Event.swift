@@ -81,12 +81,21 @@ public struct EventDetail: Sendable, Equatable {
   public var effective: String?
   /// Of a store message: its name; unknown ones as `storekit_<number>`.
   public var message: String?
+  /// Of a chain that became eligible for a win-back offer: the offer's id.
+  public var offerID: String?
+  /// Of a daily digest: the day's figures.
+  public var digest: DailyDigest?
 
   /// Creates a detail.
-  public init(reason: String? = nil, direction: String? = nil, effective: String? = nil, message: String? = nil) {
+  public init(
+    reason: String? = nil, direction: String? = nil, effective: String? = nil, message: String? = nil,
+    offerID: String? = nil, digest: DailyDigest? = nil
+  ) {
     self.reason = reason
     self.direction = direction
     self.effective = effective
     self.message = message
+    self.offerID = offerID
+    self.digest = digest
   }
 }
