@@ -60,7 +60,7 @@ struct SettledDelivery {
       event.detail.effective = nil
     }
     event.also.removeAll { [kind = event.kind] in $0 == kind }
-    event.app = try row.text("app_key")
+    event.app = try row.optionalText("app_key")
     announcement = Announcement(event)
     announcement.product = try Self.product(row, "product_id", "product_name")
     announcement.nextProduct = try Self.product(row, "next_product_id", "next_product_name")

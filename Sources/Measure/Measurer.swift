@@ -1,6 +1,6 @@
 import Foundation
 public import Postgres
-import SQL
+public import SQL
 public import Vocabulary
 
 /// Settles what changed or came due, posts it to the ledger and brings the daily totals up to date.
@@ -16,6 +16,7 @@ public struct Measurer: Sendable {
   private let connection: Connection
   private let settings: MeasureSettings
   private let command: String
+  private let afterMeasuring: [SQLFile]
   private let report: @Sendable (Progress) -> Void
 
   /// Creates a measurer.
@@ -24,14 +25,17 @@ public struct Measurer: Sendable {
   ///   - connection: A connection of its own; the measurer holds the lock of runs on it.
   ///   - settings: The book's settings.
   ///   - command: The command that runs it, for `report.runs`.
+  ///   - afterMeasuring: Statements run in each run's transaction once its figures stand. They find the events that the run
+  ///     made in the temporary table `stored_event`.
   ///   - report: Called as the run proceeds.
   public init(
-    connection: Connection, settings: MeasureSettings, command: String = "measure",
+    connection: Connection, settings: MeasureSettings, command: String = "measure", afterMeasuring: [SQLFile] = [],
     report: @escaping @Sendable (Progress) -> Void = { _ in }
   ) {
     self.connection = connection
     self.settings = settings
     self.command = command
+    self.afterMeasuring = afterMeasuring
     self.report = report
   }
 
@@ -121,7 +125,9 @@ public struct Measurer: Sendable {
       // A cancelled statement ends by itself; between two of them nothing else would.
       try Task.checkCancellation()
       report(.step(name: step.name, number: index + 1, total: steps.count + checks.count))
-      if step.name == "05_widen" {
+      if step.isQuery {
+        try connection.execute("create temp view \(step.viewName) as\n\(step.text)")
+      } else if step.name == "05_widen" {
         // Nearly always what was read is enough.
         let widened = try connection.query(step.text)[0].int("widened")
         for step in steps where widened > 0 && ["04_word", "05_period"].contains(step.name) {
@@ -158,9 +164,22 @@ public struct Measurer: Sendable {
         facts = $2, settled = $3, transactions_read = $4, entries = $5
       where run_id = $1
       """, [.int(runID), .int(facts), .int(settled), .int(read), .int(entries)])
+    // Of few rows each, whatever the planner fears of the views they read.
+    try connection.execute("set local jit = off")
+    for file in afterMeasuring { try connection.execute(file.text) }
     let elapsed = ContinuousClock.now - start
     return MeasureResult(
       runID: runID, asOf: asOf, facts: facts, settled: settled, transactionsRead: read, entries: entries,
       seconds: Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18)
   }
+}
+
+extension SQLFile {
+  /// Whether a step is a query: not to be run, but a view of the run, which later steps read by its name.
+  fileprivate var isQuery: Bool {
+    text.split(separator: "\n").first { !$0.hasPrefix("--") }?.hasPrefix("select") == true
+  }
+
+  /// The step's name without its number.
+  fileprivate var viewName: Substring { name.drop { $0 != "_" }.dropFirst() }
 }

@@ -56,6 +56,11 @@ public struct Explainer: Sendable {
     let figures: [(column: ReportShape.Column, file: String)]
     /// The chosen values by the report's columns.
     let filters: [String: String]
+    /// The rates that any of the figures depends on.
+    var rates: [String] {
+      let rates = figures.flatMap { Explanation.rates[$0.column.name] ?? [] }
+      return rates.enumerated().filter { !rates.prefix($0.offset).contains($0.element) }.map(\.element)
+    }
 
     init(_ query: ExplainQuery, of shape: ReportShape) throws {
       self.query = query
@@ -179,6 +184,8 @@ public struct Explainer: Sendable {
   private struct Account: Sendable {
     let expressions: String
     let parameters: [Parameter]
+    /// What an entry adds to each figure; null where it adds nothing.
+    let changes: [String]
 
     init(_ asked: Asked, _ cell: Cell) {
       var parameters: [Parameter] = [
@@ -195,7 +202,12 @@ public struct Explainer: Sendable {
           conditions.append("coalesce(\(column.quoted), '') = ''")
         }
       }
-      let adds = asked.figures.map { "coalesce(\"\($0.file)\", 0) <> 0" }.joined(separator: " or ")
+      // Of what the report does not know, for want of a part, no entry tells another part.
+      let known = asked.figures.filter { cell[$0.column.name] != nil }.map { "coalesce(\"\($0.file)\", 0) <> 0" }
+      let adds = known.isEmpty ? "false" : known.joined(separator: " or ")
+      changes = asked.figures.map { figure in
+        cell[figure.column.name] == nil ? "null::numeric" : "nullif(trim_scale(told.\"\(figure.file)\"::numeric), 0)"
+      }
       expressions = """
         \(Explanation.expressions),
         explained as not materialized (
@@ -248,9 +260,9 @@ public struct Explainer: Sendable {
       \(account.expressions)
       select
         count(*) as entries,
-        \(asked.figures.map { "trim_scale(sum(\"\($0.file)\")::numeric)::text" }.joined(separator: ", ")),
-        \(asked.figures.map { "count(nullif(\"\($0.file)\", 0)) > 0" }.joined(separator: ", "))
-      from counted
+        \(account.changes.map { "trim_scale(sum(\($0)))::text" }.joined(separator: ", ")),
+        \(account.changes.map { "count(\($0)) > 0" }.joined(separator: ", "))
+      from counted as told
       """, account.parameters)[0]
     let count = asked.figures.count
     let sums = Sums(
@@ -271,7 +283,15 @@ public struct Explainer: Sendable {
     _ asked: Asked, _ account: Account, _ cell: Cell, _ sums: Sums, _ connection: isolated Connection,
     _ write: @Sendable (String) throws -> Void
   ) throws {
-    let change = asked.figures.map { "nullif(trim_scale(told.\"\($0.file)\"::numeric), 0) as \($0.column.quoted)" }
+    let change = zip(asked.figures, account.changes).map { "\($1) as \($0.column.quoted)" }
+    let rates =
+      asked.rates.isEmpty
+      ? ""
+      : """
+      json_strip_nulls(
+        (select row_to_json(rates) from (select \(asked.rates.map { "told.\($0)" }.joined(separator: ", "))) as rates)
+      ) as rates,
+      """
     let columns = """
       (
         select row_to_json(entry) from (
@@ -281,6 +301,7 @@ public struct Explainer: Sendable {
             json_strip_nulls(
               (select row_to_json(change) from (select \(change.joined(separator: ", "))) as change)
             ) as change,
+            \(rates)
             (
               select row_to_json(caused) from (
                 select cause.event_id, told.transaction_id, cause.source, event.raw_kind
@@ -311,7 +332,11 @@ public struct Explainer: Sendable {
   ) throws {
     let dimensions = cell.columns.filter { $0.role == .dimension && !["day", "starts_on"].contains($0.name) }
       .compactMap { column in cell[column.name].map { "\(Asked.option(column.name)) \($0)" } }
-    let moved = zip(asked.figures, sums.figures).filter { $0.1.isMoved }
+    let explained = zip(asked.figures, zip(account.changes, sums.figures)).map { ($0, $1.0, $1.1) }
+    let moved = explained.filter { $0.2.isMoved }
+    let rates = asked.rates.filter { rate in
+      moved.contains { Explanation.rates[$0.0.column.name]?.contains(rate) == true }
+    }
     let figures = cell.columns.filter { column in
       column.role != .dimension && column.isNumber
         && (!isNothing(cell[column.name]) || moved.contains { $0.0.column.name == column.name })
@@ -328,25 +353,33 @@ public struct Explainer: Sendable {
     }
     let writer = ReportWriter(
       columns: ["at", "day", "what", "subscription_id", "original_transaction_id", "product_id"].map(text)
-        + moved.map(\.0.column) + [text("because of")])
+        + moved.map(\.0.column) + (rates.isEmpty ? [] : [text("at rates of")]) + [text("because of")])
     var rows: [[String?]] = []
     let statement = account.entries(
       [
         ReportWriter.moment("told.at"), "told.day::text", "replace(told.happened, '_', ' ')",
         "told.subscription_key::text", "told.original_transaction_id", "told.product_id",
-      ] + moved.map { "nullif(trim_scale(told.\"\($0.0.file)\"::numeric), 0)::text" } + [
-        """
-        case
-          when cause.event_id is null then 'transaction ' || told.transaction_id
-          else concat_ws(' ', coalesce(event.raw_kind, event.kind), '(' || cause.source || ' ' || cause.event_id || ')')
-        end
-        """
-      ], limit: asked.query.limit)
+      ] + moved.map { "\($0.1)::text" }
+        + (rates.isEmpty
+          ? []
+          : [
+            "concat_ws(', ', "
+              + rates.map { "'\($0.replacing("_rate", with: "")) ' || trim_scale(told.\($0))" }.joined(separator: ", ")
+              + ")"
+          ]) + [
+          """
+          case
+            when cause.event_id is null then 'transaction ' || told.transaction_id
+            else concat_ws(' ', coalesce(event.raw_kind, event.kind), '(' || cause.source || ' ' || cause.event_id || ')')
+          end
+          """
+        ], limit: asked.query.limit)
     try connection.forEachRow(statement, account.parameters) { rows.append($0.values) }
     let nothing: [String?] = Array(repeating: nil, count: 5)
     let rest = sums.entries - Int64(rows.count)
-    if rest > 0 { rows.append(["… and \(rest) more"] + nothing + moved.map { _ in "…" } + [nil]) }
-    rows.append(["="] + nothing + moved.map { $0.1.sum } + [cell["currency"]])
+    let noRates: [String?] = rates.isEmpty ? [] : [nil]
+    if rest > 0 { rows.append(["… and \(rest) more"] + nothing + moved.map { _ in "…" } + noRates + [nil]) }
+    rows.append(["="] + nothing + moved.map { $0.2.sum } + noRates + [cell["currency"]])
     _ = try writer.writeHead(rows, write)
   }
 }

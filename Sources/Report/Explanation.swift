@@ -29,8 +29,10 @@ struct Explanation: Sendable {
     hasReversed = true
   }
 
-  private static let revenueColumns =
-    "charges unpriced_charges gross refunds net refunds_by_purchase_day net_by_purchase_day"
+  private static let revenueColumns = """
+    charges unpriced_charges gross refunds net refunds_by_purchase_day net_by_purchase_day tax commission proceeds \
+    net_converted unconverted_charges
+    """
 
   private static let churnReasons = """
     churned_voluntary churned_billing churned_price_increase churned_product_unavailable churned_refunded \
@@ -67,7 +69,7 @@ struct Explanation: Sendable {
       Explanation(
         "refunds", "charges refunded_charges amount refunded_charges_by_purchase_day amount_by_purchase_day")
     ],
-    "mrr": [Explanation("mrr", "mrr arr unpriced_subscriptions")],
+    "mrr": [Explanation("mrr", "mrr arr mrr_converted unpriced_subscriptions")],
     "mrr_movement": [
       Explanation(
         "mrr_movement", "new reactivation expansion contraction churn suspension recovery moved_in moved_out"),
@@ -89,14 +91,25 @@ struct Explanation: Sendable {
     ],
   ]
 
+  /// The rates that a figure depends on, by their columns in the file: what was estimated, and what was converted.
+  static let rates: [String: [String]] = [
+    "tax": ["tax_rate"], "commission": ["tax_rate", "commission_rate"], "proceeds": ["tax_rate", "commission_rate"],
+    "net_converted": ["exchange_rate"], "mrr_converted": ["exchange_rate"],
+  ]
+
   /// The files of `sql/explain` as common table expressions. They name each other in any order, which is all that RECURSIVE
-  /// is there for. What they are made of is not materialised, so that what is asked of one reaches it.
+  /// is there for. What they are made of is not materialised, so that what is asked of one reaches it. What a run says in a
+  /// query of its own is read from there.
   static let expressions =
     "with recursive\n"
     + SQLFiles.folder("explain").map { file in
-      let text = file.text.trimmingSuffix { $0.isWhitespace || $0 == ";" }
+      let text = query(file.text)
+        .replacing("select * from step.mrr_leg", with: query(SQLFiles.text("measure/11_mrr_leg.sql")))
       return "\(file.name) as \(file.name == "asked" ? "" : "not ")materialized (\n\(text)\n)"
     }.joined(separator: ",\n")
+
+  /// The one query of a file.
+  private static func query(_ text: String) -> String { String(text.trimmingSuffix { $0.isWhitespace || $0 == ";" }) }
 }
 
 extension String {

@@ -88,7 +88,7 @@ public struct ReportQuery: Sendable {
       let isMet = "\(column.quoted) = \(bind(value))"
       conditions.append(value == "unknown" ? "(\(isMet) or \(column.quoted) is null)" : isMet)
     }
-    let day = shape.hasDays ? "day" : shape.periods?.start
+    let day = shape.start
     var bounds = Bounds()
     if let from {
       guard let day else { throw ReportError.noDays(report: shape.name, option: "--from") }

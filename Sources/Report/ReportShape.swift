@@ -75,6 +75,8 @@ public struct ReportShape: Sendable, Equatable {
       ?? columns.first { $0.role == .dimension && !["app", "environment", "store"].contains($0.name) }
   }
   var hasPeriods: Bool { periods != nil }
+  /// The column that says when a row's day or period begins; nil where rows are of none.
+  var start: String? { hasDays ? "day" : periods?.start ?? column("month")?.name }
   func column(_ name: String) -> Column? { columns.first { $0.name == name } }
 }
 

@@ -67,9 +67,11 @@ extension Event {
   /// The same, where the texts of its facts are known already.
   public func json(transaction: String?, renewal: String?) -> String {
     var words = JSONText()
+    if let digest = detail.digest { words.add("digest", raw: digest.json) }
     words.add("direction", detail.direction)
     words.add("effective", detail.effective)
     words.add("message", detail.message)
+    words.add("offer_id", detail.offerID)
     words.add("reason", detail.reason)
     words.add("state", detail.state)
     var object = JSONText()
@@ -153,7 +155,7 @@ extension Event: Decodable {
     if let words = try container.decodeIfPresent(Detail.self, forKey: .detail) {
       detail = EventDetail(
         reason: words.reason, direction: words.direction, effective: words.effective,
-        message: words.message?.name, state: words.state)
+        message: words.message?.name, state: words.state, offerID: words.offerID, digest: words.digest)
       if let state = detail.state, !EventDetail.messageStates.contains(state) {
         throw DecodingError.dataCorruptedError(
           forKey: .detail, in: container, debugDescription: "state: shown or pending is needed")
@@ -169,6 +171,14 @@ extension Event: Decodable {
     var effective: String?
     var message: Message?
     var state: String?
+    var offerID: String?
+    var digest: DailyDigest?
+
+    enum CodingKeys: String, CodingKey {
+      case reason, direction, effective, message, state
+      case offerID = "offer_id"
+      case digest
+    }
   }
 
   /// A store message by its name, or by its number, alone or as text.

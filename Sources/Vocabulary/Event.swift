@@ -85,17 +85,23 @@ public struct EventDetail: Sendable, Equatable {
   public var message: String?
   /// Of a store message: `shown`, or `pending` where the app holds it back; shown where nothing is said.
   public var state: String?
+  /// Of a chain that became eligible for a win-back offer: the offer's id.
+  public var offerID: String?
+  /// Of a daily digest: the day's figures.
+  public var digest: DailyDigest?
 
   /// Creates a detail.
   public init(
     reason: String? = nil, direction: String? = nil, effective: String? = nil, message: String? = nil,
-    state: String? = nil
+    state: String? = nil, offerID: String? = nil, digest: DailyDigest? = nil
   ) {
     self.reason = reason
     self.direction = direction
     self.effective = effective
     self.message = message
     self.state = state
+    self.offerID = offerID
+    self.digest = digest
   }
 
   /// What a store message may be.

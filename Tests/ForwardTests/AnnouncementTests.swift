@@ -155,7 +155,7 @@ struct AnnouncementTests {
     let bench = try await DeliveryBench()
     for kind in EventKind.allCases {
       let row = try await bench.connection.query(
-        "select forward.announces(7, $1, '{}', 'immediate', 't', now()) as announces", [.text(kind.rawValue)])[0]
+        "select forward.announces(7, $1, '{}', 'immediate', 't', 'e', now()) as announces", [.text(kind.rawValue)])[0]
       #expect(try (row.text("announces") == "7:charge:t") == EventKind.charges.contains(kind), "\(kind)")
     }
   }

@@ -1,5 +1,4 @@
--- Entries, and of changes of product and their refunds which way they went, as the totals take them: by level, 1 being the
--- highest; where the catalogue does not rank both, by MRR.
+-- Entries, and of changes of product and their refunds which way they went, as the totals take them.
 select
     entry.*,
     case
@@ -7,19 +6,14 @@ select
             then
                 (
                     select
-                        case
-                            when product.level is not null and from_product.level is not null
-                                then
-                                    case
-                                        when product.level < from_product.level then 'upgrade'
-                                        when product.level > from_product.level then 'downgrade'
-                                        else 'crossgrade'
-                                    end
-                            when (told.price_currency is distinct from told.from_currency) then 'crossgrade'
-                            when monthly.mrr > monthly.from_mrr then 'upgrade'
-                            when monthly.mrr < monthly.from_mrr then 'downgrade'
-                            else 'crossgrade'
-                        end
+                        measure.direction(
+                            product.level,
+                            from_product.level,
+                            monthly.mrr,
+                            monthly.from_mrr,
+                            told.price_currency,
+                            told.from_currency
+                        )
                     from (
                         -- A change is told by its beginning, to its refund too.
                         select began.*
@@ -44,14 +38,14 @@ select
                         on chain.app_id = from_product.app_id and told.from_product_id = from_product.product_id
                     cross join lateral (
                         select
-                            ledger.monthly_price(
-                                told.price,
-                                coalesce(told.period, product.period, ledger.usual_length(told.days)),
-                                asked.mrr_factors
+                            measure.monthly_price(
+                                told.price, told.period, product.period, told.days, asked.mrr_factors
                             ) as mrr,
-                            ledger.monthly_price(
+                            measure.monthly_price(
                                 told.from_price,
-                                coalesce(told.from_period, from_product.period, ledger.usual_length(told.from_days)),
+                                told.from_period,
+                                from_product.period,
+                                told.from_days,
                                 asked.mrr_factors
                             ) as from_mrr
                     ) as monthly

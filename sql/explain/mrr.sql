@@ -24,7 +24,10 @@ moved as (
         his.currency,
         sum(his.amount) as mrr,
         sum(his.unpriced) as unpriced,
+        sum(his.converted) as converted,
+        his.exchange_rate,
         sum(sum(his.amount)) over place as has_mrr,
+        sum(sum(his.converted)) over place as has_converted,
         sum(sum(his.unpriced)) over place as has_unpriced,
         row_number() over (
             place
@@ -57,6 +60,7 @@ moved as (
         his.happened,
         his.subscription_key,
         his.transaction_id,
+        his.exchange_rate,
         his.product_id,
         his.country,
         his.currency
@@ -67,6 +71,8 @@ attributed as (
     select
         moved.*,
         case when asked.wants_all then moved.mrr when moved.is_last then moved.has_mrr end as brings,
+        case when asked.wants_all then moved.converted when moved.is_last then moved.has_converted end
+            as brings_converted,
         case when asked.wants_all then moved.unpriced when moved.is_last then moved.has_unpriced end as brings_unpriced
     from moved
     cross join asked
@@ -86,5 +92,7 @@ select
     -- What has no known price is in no currency, and in no MRR.
     case when currency is not null then brings end as mrr,
     case when currency is not null then brings * 12 end as arr,
-    brings_unpriced as unpriced_subscriptions
+    case when currency is not null then brings_converted end as mrr_converted,
+    brings_unpriced as unpriced_subscriptions,
+    exchange_rate
 from attributed;

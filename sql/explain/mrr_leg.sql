@@ -1,17 +1,9 @@
--- What each entry moves of MRR, one row per leg: out of the row it leaves, into the row it enters, and in it. Legs of
--- nothing tell which entry a running period is of.
+-- What each entry moves of MRR, one row per leg, as runs take them. Legs of nothing tell which entry a running period is of.
 with moving as (
     select
         entry.*,
         chain.app_id,
-        case
-            when entry.kind in ('renewed', 'product_changed') then 'changed'
-            when entry.kind in ('new', 'trial_converted') then 'new'
-            when entry.kind in ('reactivated', 'won_back', 'refund_reversed') then 'reactivation'
-            when entry.kind in ('recovered', 'resumed') then 'recovery'
-            when entry.kind in ('suspended', 'paused') then 'suspension'
-            else 'churn'
-        end as move
+        measure.mrr_movement(entry.kind) as movement
     from entry
     inner join fact.chain as chain using (subscription_key)
     -- What leaves for another row or chain is told by what enters there.
@@ -25,17 +17,17 @@ placed as (
         moving.*,
         monthly.mrr,
         monthly.from_mrr,
-        -- What is free may name no currency: it is in that of what it comes from or goes to. What has no known price is
-        -- in none.
         case
             when monthly.mrr is not null
-                then coalesce(moving.price_currency, case when moving.move = 'changed' then moving.from_currency end)
-        end as in_currency,
+                then reference.converted(monthly.mrr, worth.per_euro, worth.wanted_per_euro)
+        end as converted,
         case
             when monthly.from_mrr is not null
-                then coalesce(moving.from_currency, case when moving.move = 'changed' then moving.price_currency end)
-        end as out_currency
+                then reference.converted(monthly.from_mrr, from_worth.per_euro, from_worth.wanted_per_euro)
+        end as from_converted,
+        reference.rate_of(worth.per_euro, worth.wanted_per_euro) as exchange_rate
     from moving
+    cross join asked
     left join reference.product as product
         on moving.app_id = product.app_id and moving.product_id = product.product_id
     left join reference.product as from_product
@@ -43,19 +35,23 @@ placed as (
     -- "offset 0" has it computed once.
     cross join lateral (
         select
-            ledger.monthly_price(
-                moving.price,
-                coalesce(moving.period, product.period, ledger.usual_length(moving.days)),
-                asked.mrr_factors
+            measure.monthly_price(
+                moving.price, moving.period, product.period, moving.days, factors.mrr_factors
             ) as mrr,
-            ledger.monthly_price(
-                moving.from_price,
-                coalesce(moving.from_period, from_product.period, ledger.usual_length(moving.from_days)),
-                asked.mrr_factors
+            measure.monthly_price(
+                moving.from_price, moving.from_period, from_product.period, moving.from_days, factors.mrr_factors
             ) as from_mrr
-        from asked
+        from asked as factors
         offset 0
     ) as monthly
+    cross join lateral reference.known_conversion(
+        moving.price_currency, asked.currency, (moving.purchased_at at time zone asked.zone)::date
+    ) as worth
+    cross join lateral reference.known_conversion(
+        moving.from_currency,
+        asked.currency,
+        (coalesce(moving.from_purchased_at, moving.purchased_at) at time zone asked.zone)::date
+    ) as from_worth
 )
 
 select
@@ -69,82 +65,31 @@ select
     placed.kind as happened,
     placed.subscription_key,
     placed.transaction_id,
-    leg.product_id,
-    leg.country,
-    leg.currency,
-    leg.movement,
-    placed.sign * leg.amount * 0.000001 as amount,
-    placed.sign * leg.unpriced as unpriced
+    placed.exchange_rate,
+    nullif(moved.in_product_id, '') as product_id,
+    nullif(moved.in_country, '') as country,
+    nullif(moved.in_currency, '') as currency,
+    moved.leg as movement,
+    placed.sign * moved.amount * 0.000001 as amount,
+    placed.sign * moved.unpriced as unpriced,
+    placed.sign * moved.amount_converted * 0.000001 as converted
 from placed
 cross join lateral (
-    -- A change of product or country moves the old MRR to the new row; a change of currency moves the old out and the new
-    -- in; the rest is told where it enters.
-    select
-        (
-            placed.product_id is distinct from placed.from_product_id
-            or placed.country is distinct from placed.from_country
-            or placed.in_currency is distinct from placed.out_currency
-            or (placed.mrr is null) <> (placed.from_mrr is null)
-        ) as is_to_other_row
-) as change
-cross join lateral (
-    select
-        placed.product_id,
-        placed.country,
-        placed.in_currency as currency,
-        placed.move as movement,
-        coalesce(placed.mrr, 0) as amount,
-        (placed.mrr is null)::integer as unpriced
-    where placed.move in ('new', 'reactivation', 'recovery')
-    union all
-    select
-        placed.from_product_id,
-        placed.from_country,
-        placed.out_currency,
-        placed.move,
-        -coalesce(placed.from_mrr, 0),
-        -(placed.from_mrr is null)::integer
-    where placed.move in ('suspension', 'churn')
-    union all
-    select
-        placed.from_product_id,
-        placed.from_country,
-        placed.out_currency,
-        'moved_out',
-        -coalesce(placed.from_mrr, 0),
-        -(placed.from_mrr is null)::integer
-    where placed.move = 'changed' and change.is_to_other_row
-    union all
-    select
-        placed.product_id,
-        placed.country,
-        placed.in_currency,
-        'moved_in',
-        case
-            when (placed.in_currency is not distinct from placed.out_currency) then coalesce(placed.from_mrr, 0)
-            else coalesce(placed.mrr, 0)
-        end,
-        (placed.mrr is null)::integer
-    where placed.move = 'changed' and change.is_to_other_row
-    union all
-    select
-        placed.product_id,
-        placed.country,
-        placed.in_currency,
-        case when placed.mrr > placed.from_mrr then 'expansion' else 'contraction' end,
-        placed.mrr - placed.from_mrr,
-        0
-    where
-        placed.move = 'changed'
-        and (placed.in_currency is not distinct from placed.out_currency)
-        and placed.mrr <> placed.from_mrr
-    union all
-    select
-        placed.product_id,
-        placed.country,
-        placed.in_currency,
-        'kept',
-        0,
-        0
-    where placed.move = 'changed'
-) as leg;
+    with mrr_move as materialized (
+        select
+            placed.movement,
+            placed.mrr,
+            placed.from_mrr,
+            placed.converted,
+            placed.from_converted,
+            coalesce(placed.product_id, '') as product_id,
+            coalesce(placed.country, '') as country,
+            coalesce(placed.from_product_id, '') as from_product_id,
+            coalesce(placed.from_country, '') as from_country,
+            measure.mrr_currency(placed.mrr, placed.price_currency, placed.movement, placed.from_currency) as currency,
+            measure.mrr_currency(placed.from_mrr, placed.from_currency, placed.movement, placed.price_currency)
+                as from_currency
+    )
+
+    select * from step.mrr_leg
+) as moved;

@@ -24,7 +24,7 @@ from (
         stored.received_at,
         forward.announces(
             stored.subscription_key, stored.kind, stored.also, event.body -> 'detail' ->> 'effective',
-            stored.transaction_id, stored.occurred_at
+            stored.transaction_id, stored.event_id, stored.occurred_at
         ) as announces
     from stored_event as stored
     inner join ingest.app as app on app.app_id = stored.app_id

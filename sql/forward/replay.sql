@@ -9,7 +9,7 @@ select
     event.subscription_key,
     forward.announces(
         event.subscription_key, event.kind, event.also, event.body -> 'detail' ->> 'effective', event.transaction_id,
-        event.occurred_at
+        event.event_id, event.occurred_at
     ) as announces,
     $2::timestamptz as due_at,
     $2::timestamptz as created_at

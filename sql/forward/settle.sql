@@ -42,7 +42,7 @@ told as materialized (
         event.body,
         forward.announces(
             event.subscription_key, event.kind, event.also, event.body -> 'detail' ->> 'effective',
-            event.transaction_id, event.occurred_at
+            event.transaction_id, event.event_id, event.occurred_at
         ) as announces
     from ingest.event as event
     where event.subscription_key in (select keys.subscription_key from keys)
@@ -538,3 +538,23 @@ left join monthly
     on monthly.subscription_key = settled.subscription_key and monthly.transaction_id = settled.transaction_id
 left join monthly as previous
     on previous.subscription_key = settled.subscription_key and previous.transaction_id = settled.previous_id
+union all
+-- A digest says what it said when it was made.
+select
+    picked.delivery_id,
+    picked.target,
+    picked.source,
+    picked.event_id,
+    'daily_digest' as kind,
+    digest.body,
+    null as product_id,
+    null as product_name,
+    null as next_product_id,
+    null as next_product_name,
+    digest.body ->> 'app' as app_key,
+    true as is_wanted,
+    null as direction
+from picked
+inner join forward.digest as digest
+    on digest.target = picked.target and digest.event_id = picked.event_id
+where picked.source = 'measure'

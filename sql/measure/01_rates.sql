@@ -43,14 +43,14 @@ create temp table conversion (
 ) on commit drop;
 
 create temp table reconverted on commit drop as
-select entry.*
-from ledger.entry as entry
+select entry_line.*
+from ledger.entry_line
 cross join this_run
 cross join (select min(day) as day from changed_rate) as first_change
 where
     not this_run.is_summed_anew
-    and (entry.amount <> 0 or entry.price <> 0 or entry.from_price <> 0)
+    and (entry_line.amount <> 0 or entry_line.price <> 0 or entry_line.from_price <> 0)
     -- What happened to a period happened after it was bought.
-    and entry.at >= first_change.day::timestamp at time zone this_run.zone
-    and greatest(entry.purchased_at, entry.from_purchased_at)
+    and entry_line.at >= first_change.day::timestamp at time zone this_run.zone
+    and greatest(entry_line.purchased_at, entry_line.from_purchased_at)
     >= first_change.day::timestamp at time zone this_run.zone;

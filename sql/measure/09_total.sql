@@ -1,127 +1,26 @@
 -- Brings the daily totals up to date by what was posted, or sums them anew from all entries, and keeps what this run changed.
+-- How an entry counts is its sign times its turn.
 create temp view totalled as
 select
-    subscription_key,
-    purchased_at,
-    transaction_id,
-    part,
-    at,
-    kind,
-    product_id,
-    country,
-    offer,
-    active,
-    trial,
-    grace,
-    retry,
-    set_to_cancel,
-    paused,
-    family,
-    charge,
-    amount,
-    currency,
-    tax,
-    commission,
-    proceeds,
-    price,
-    price_currency,
-    period,
-    days,
-    from_product_id,
-    from_country,
-    from_offer,
-    from_price,
-    from_currency,
-    from_period,
-    from_days,
-    from_purchased_at,
-    is_past_first_year,
-    sign,
-    false as is_before
+    posting.*,
+    false as is_before,
+    1 as turn
 from posting
 where not (select is_summed_anew from this_run)
 union all
 select
-    subscription_key,
-    purchased_at,
-    transaction_id,
-    part,
-    at,
-    kind,
-    product_id,
-    country,
-    offer,
-    active,
-    trial,
-    grace,
-    retry,
-    set_to_cancel,
-    paused,
-    family,
-    charge,
-    amount,
-    currency,
-    tax,
-    commission,
-    proceeds,
-    price,
-    price_currency,
-    period,
-    days,
-    from_product_id,
-    from_country,
-    from_offer,
-    from_price,
-    from_currency,
-    from_period,
-    from_days,
-    from_purchased_at,
-    is_past_first_year,
-    sign,
-    false
-from ledger.entry
+    entry_line.*,
+    false,
+    1
+from ledger.entry_line
 where (select is_summed_anew from this_run)
 union all
 select
-    subscription_key,
-    purchased_at,
-    transaction_id,
-    part,
-    at,
-    kind,
-    product_id,
-    country,
-    offer,
-    active,
-    trial,
-    grace,
-    retry,
-    set_to_cancel,
-    paused,
-    family,
-    charge,
-    amount,
-    currency,
-    tax,
-    commission,
-    proceeds,
-    price,
-    price_currency,
-    period,
-    days,
-    from_product_id,
-    from_country,
-    from_offer,
-    from_price,
-    from_currency,
-    from_period,
-    from_days,
-    from_purchased_at,
-    is_past_first_year,
-    (reconverted.sign * versions.sign)::smallint,
-    versions.is_before
+    reconverted.*,
+    version.is_before,
+    version.turn
 from reconverted
-cross join (values (true, -1), (false, 1)) as versions (is_before, sign);
+cross join (values (true, -1), (false, 1)) as version (is_before, turn);
 
 insert into wanted_rate
 with priced as (
@@ -200,18 +99,18 @@ monthly as (
         changed_product.*,
         product.level,
         from_product.level as from_level,
-        ledger.monthly_price(
+        measure.monthly_price(
             changed_product.price,
-            coalesce(
-                changed_product.period, product.period, ledger.usual_length(changed_product.days)
-            ),
+            changed_product.period,
+            product.period,
+            changed_product.days,
             this_run.mrr_factors
         ) as mrr,
-        ledger.monthly_price(
+        measure.monthly_price(
             changed_product.from_price,
-            coalesce(
-                changed_product.from_period, from_product.period, ledger.usual_length(changed_product.from_days)
-            ),
+            changed_product.from_period,
+            from_product.period,
+            changed_product.from_days,
             this_run.mrr_factors
         ) as from_mrr
     from changed_product
@@ -246,20 +145,7 @@ directed as (
         at,
         kind,
         sign,
-        -- Level 1 is the highest. Where the catalogue does not rank both, the greater MRR is.
-        case
-            when level is not null and from_level is not null
-                then
-                    case
-                        when level < from_level then 'upgrade'
-                        when level > from_level then 'downgrade'
-                        else 'crossgrade'
-                    end
-            when (price_currency is distinct from from_currency) then 'crossgrade'
-            when mrr > from_mrr then 'upgrade'
-            when mrr < from_mrr then 'downgrade'
-            else 'crossgrade'
-        end as direction
+        measure.direction(level, from_level, mrr, from_mrr, price_currency, from_currency) as direction
     from monthly
 )
 
@@ -274,7 +160,7 @@ select
     (entries.at at time zone this_run.zone)::date as day,
     entries.purchased_at,
     (entries.purchased_at at time zone this_run.zone)::date as purchase_day,
-    entries.sign,
+    (entries.sign * entries.turn)::smallint as sign,
     entries.part,
     entries.kind,
     entries.active = 1 and (
@@ -315,53 +201,13 @@ left join conversion
         entries.is_before = conversion.is_before
         and entries.currency = conversion.currency
         and (entries.purchased_at at time zone this_run.zone)::date = conversion.day
-cross join lateral (
-    select
-        -- The store's share of what is left after tax: less after a year of paid service, and for small businesses.
-        coalesce(
-            programme.share,
-            case
-                when chain.store not in ('app_store', 'mac_app_store') then null
-                when programme.name = 'small_business' then 0.15
-                when entries.is_past_first_year then 0.15
-                else 0.3
-            end
-        ) as commission_rate
-) as contract
-cross join lateral (
-    select
-        entries.amount is not null and entries.proceeds is null
-        and (entries.tax is not null or tax.rate is not null)
-        and (entries.commission is not null or contract.commission_rate is not null) as is_derived
-) as known
-cross join lateral (
-    select
-        case
-            when known.is_derived
-                then coalesce(entries.tax, ledger.half_even(entries.amount * tax.rate)::bigint)
-            else entries.tax
-        end as tax
-) as taxed
-cross join lateral (
-    select
-        taxed.tax,
-        case
-            when known.is_derived
-                then
-                    coalesce(
-                        entries.commission,
-                        ledger.half_even((entries.amount - taxed.tax) * contract.commission_rate)::bigint
-                    )
-            else entries.commission
-        end as commission
-) as earned
-cross join lateral (
-    select
-        earned.tax,
-        earned.commission,
-        known.is_derived and (entries.tax is null or entries.commission is null) as is_estimated,
-        case when known.is_derived then entries.amount - earned.tax - earned.commission else entries.proceeds end
-        as proceeds
+cross join lateral measure.left_over(
+    entries.amount,
+    entries.tax,
+    entries.commission,
+    entries.proceeds,
+    tax.rate,
+    measure.commission_rate(chain.store, programme.name, programme.share, entries.is_past_first_year)
 ) as left_over
 left join directed using (subscription_key, purchased_at, transaction_id, part, at, kind, sign);
 

@@ -18,44 +18,56 @@ charged as (
         environment,
         store,
         currency,
-        day,
-        sum(charges - unpriced_charges) as charges
+        sum(charges - unpriced_charges) as charges,
+        sum(unconverted) as unconverted
     from measure.daily_revenue
-    where currency <> '' and gross <> 0
-    group by app_id, environment, store, currency, day
+    where currency <> ''
+    group by app_id, environment, store, currency
 ),
 
--- A charge is converted through the euro, by the rates of its day: of its currency, and of the reporting currency.
+-- Charges that the last run had no rate for, and of the currency that has most of them whether it lacks one itself: a charge is
+-- converted through the euro, by the rates of its currency and of the reporting currency.
 unconverted as (
     select
-        charged.*,
-        case when has_rate.own then book.currency else charged.currency end as missing
-    from charged
-    cross join book
-    cross join lateral (
+        most.app_id,
+        most.environment,
+        most.store,
+        most.charges,
+        case
+            when most.currency <> 'EUR' and exists (
+                select
+                from measure.daily_revenue as total
+                where
+                    total.app_id = most.app_id
+                    and total.environment = most.environment
+                    and total.store = most.store
+                    and total.currency = most.currency
+                    and total.unconverted > 0
+                    and not coalesce(
+                        (
+                            select rate.per_euro is not null
+                            from reference.rate as rate
+                            where rate.currency = total.currency and rate.day <= total.day
+                            order by rate.day desc
+                            limit 1
+                        ),
+                        false
+                    )
+            ) then most.currency
+            else book.currency
+        end as missing
+    from (
         select
-            charged.currency = 'EUR' or coalesce(
-                (
-                    select rate.per_euro is not null
-                    from reference.rate as rate
-                    where rate.currency = charged.currency and rate.day <= charged.day
-                    order by rate.day desc
-                    limit 1
-                ),
-                false
-            ) as own,
-            book.currency = 'EUR' or coalesce(
-                (
-                    select rate.per_euro is not null
-                    from reference.rate as rate
-                    where rate.currency = book.currency and rate.day <= charged.day
-                    order by rate.day desc
-                    limit 1
-                ),
-                false
-            ) as reporting
-    ) as has_rate
-    where charged.currency <> book.currency and not (has_rate.own and has_rate.reporting)
+            app_id,
+            environment,
+            store,
+            sum(unconverted) as charges,
+            (array_agg(currency order by unconverted desc, currency))[1] as currency
+        from charged
+        where unconverted > 0
+        group by app_id, environment, store
+    ) as most
+    cross join book
 ),
 
 -- A source that was heard on nearly every day of four weeks, and then on none for two whole days or more. As far back as stores
@@ -149,10 +161,9 @@ found as (
         environment,
         store,
         'missing_rates',
-        sum(charges),
-        (array_agg(missing order by charges desc, missing))[1]
+        charges,
+        missing
     from unconverted
-    group by app_id, environment, store
     union all
     select
         app_id,
@@ -162,7 +173,7 @@ found as (
         sum(charges),
         (array_agg(currency order by charges desc, currency))[1]
     from charged
-    where currency not in (select known.currency from reference.currency as known)
+    where charges > 0 and currency not in (select known.currency from reference.currency as known)
     group by app_id, environment, store
     union all
     select

@@ -2,7 +2,7 @@
 create view report.deliveries as
 select
     app.app_key as app,
-    event.environment,
+    coalesce(event.environment, digest.body ->> 'environment') as environment,
     event.store,
     delivery.delivery_id,
     delivery.target,
@@ -17,19 +17,21 @@ select
     delivery.last_error,
     delivery.delivered_at
 from forward.delivery as delivery
-inner join ingest.app as app on app.app_id = delivery.app_id
+left join ingest.app as app on app.app_id = delivery.app_id
 inner join forward.target as target on target.name = delivery.target
 left join ingest.event as event
     on
         event.subscription_key = delivery.subscription_key
         and event.app_id = delivery.app_id
         and event.source = delivery.source
-        and event.event_id = delivery.event_id;
+        and event.event_id = delivery.event_id
+left join forward.digest as digest
+    on delivery.app_id is null and digest.target = delivery.target and digest.event_id = delivery.event_id;
 
 comment on view report.deliveries is 'Deliveries of events to targets, one row per delivery';
-comment on column report.deliveries.app is 'Dimension: key of the app';
+comment on column report.deliveries.app is 'Dimension: key of the app; empty of a digest';
 comment on column report.deliveries.environment is 'Dimension: the store''s environment';
-comment on column report.deliveries.store is 'Dimension: where the subscription is billed';
+comment on column report.deliveries.store is 'Dimension: where the subscription is billed; empty of a digest';
 comment on column report.deliveries.delivery_id is 'Dimension: number of the delivery';
 comment on column report.deliveries.target is 'Dimension: name of the target';
 comment on column report.deliveries.event_id is 'Dimension: the event it was made from; gives the webhook-id';

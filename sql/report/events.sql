@@ -1,4 +1,4 @@
--- What came in? Every event as it was decoded. Needs no run of measure.
+-- What came in? Every event as it was decoded, which needs no run of measure; and what runs found out.
 create view report.events as
 select
     app.app_key as app,
@@ -27,7 +27,7 @@ comment on column report.events.app is 'Dimension: the app''s key';
 comment on column report.events.environment is 'Dimension: the store''s environment';
 comment on column report.events.store is 'Dimension: the store';
 comment on column report.events.event_id is 'Dimension: the vendor''s id of the event';
-comment on column report.events.source is 'Dimension: the stream it came by';
+comment on column report.events.source is 'Dimension: the stream it came by, or measure where a run found it out';
 comment on column report.events.kind is 'Dimension: what happened, as the decoder told it';
 comment on column report.events.also is 'Detail: what else happened';
 comment on column report.events.raw_kind is 'Dimension: the vendor''s words';

@@ -2,9 +2,7 @@
 -- due since the moment by which all that it takes was so, whenever that became known:
 -- billing_issue (in grace or retry) since the end of the period whose renewal could not be charged;
 -- price_increase_consent (asked for, while access runs) since the first status of the unbroken row of them that says pending;
--- win_back_offer (an offer is eligible) since the latest of the loss of access, the end of retry, the status that switched
--- auto-renew off after another had said on, the offer's first day, and what qualified the chain: the months it must be away or must wait since the last use
--- of the offer, or the status in which the store's list first named it. Of several offers the first counts.
+-- win_back_offer (an offer is eligible) since the chain became so; of several offers the first counts.
 -- When a generic message, or one without a name yet, is due only the store knows: it is since the first report of a client that
 -- holds it back, after it was last shown.
 create view report.store_messages as
@@ -74,89 +72,23 @@ asked as (
 
 winnable as (
     select
-        period.subscription_key,
-        min(
-            greatest(
-                lost.at,
-                period.retry_ends_at,
-                off.since,
-                offer.starts_on::timestamp at time zone latest.zone,
-                case
-                    when offered.source = 'rules'
-                        then
-                            (
-                                (lost.at at time zone 'UTC')
-                                + make_interval(months => coalesce(offer.min_months_since, 0))
-                            )
-                            at time zone 'UTC'
-                end,
-                case
-                    when offered.source = 'rules'
-                        then
-                            ((offered.last_used_at at time zone 'UTC') + make_interval(months => offer.wait_months))
-                            at time zone 'UTC'
-                end,
-                case when offered.source = 'store' then listed.since end
-            )
-        ) as due_since
+        began.subscription_key,
+        min(began.eligible_at) as due_since
     from report.winback_eligibility as offered
-    inner join ledger.chain as chain on offered.subscription_id::bigint = chain.subscription_key
-    inner join ledger.period as period using (subscription_key, purchased_at, transaction_id)
-    inner join fact.chain as identity using (subscription_key)
-    inner join reference.winback_offer as offer
-        on identity.app_id = offer.app_id and offered.offer_id = offer.offer_id
     cross join measure.latest as latest
     cross join lateral (
-        select coalesce(period.closed_at, period.revoked_at[1], period.expires_at) as at
-    ) as lost
-    cross join lateral (
         select
-            min(word.signed_at) filter (
-                where not word.auto_renew and word.signed_at > word.on_at
-            ) as since
-        from (
-            select
-                signed_at,
-                auto_renew,
-                max(signed_at) filter (where auto_renew) over () as on_at
-            from (
-                select distinct on (renewal.signed_at)
-                    renewal.signed_at,
-                    renewal.auto_renew
-                from fact.renewal as renewal
-                where
-                    renewal.subscription_key = period.subscription_key
-                    and renewal.signed_at < latest.as_of
-                    and renewal.auto_renew is not null
-                order by renewal.signed_at, renewal.source_rank desc, renewal.digest desc
-            ) as newest
-        ) as word
-    ) as off
-    cross join lateral (
-        select
-            min(word.signed_at) filter (
-                where word.is_named and word.signed_at > coalesce(word.unnamed_at, '-infinity')
-            ) as since
-        from (
-            select
-                signed_at,
-                is_named,
-                max(signed_at) filter (where not is_named) over () as unnamed_at
-            from (
-                select distinct on (renewal.signed_at)
-                    renewal.signed_at,
-                    coalesce(offer.offer_id = any(renewal.eligible_win_back_offers), false) as is_named
-                from fact.renewal as renewal
-                where
-                    renewal.subscription_key = period.subscription_key
-                    and renewal.signed_at < latest.as_of
-                    and renewal.stated & (1 << 10) <> 0
-                order by renewal.signed_at, renewal.source_rank desc, renewal.digest desc
-            ) as newest
-        ) as word
-    ) as listed
+            winback.subscription_key,
+            max(winback.eligible_at) as eligible_at
+        from ledger.winback as winback
+        where
+            winback.subscription_key = offered.subscription_id::bigint
+            and winback.offer_id = offered.offer_id
+            and winback.due_at < latest.as_of
+        group by winback.subscription_key
+    ) as began
     where offered.eligible and offered.store = 'app_store'
-    group by period.subscription_key
+    group by began.subscription_key
 ),
 
 due as (

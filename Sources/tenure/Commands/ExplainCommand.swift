@@ -31,7 +31,8 @@ struct ExplainCommand: Command {
       What the filters leave is added up as the report would; of currencies, which are never added, choose one. The value
       unknown stands for what is not known. The changes add up to the figures exactly, or the command fails. Stocks are
       explained by the subscriptions that stood there at the end of the day; opening and closing of movements and of
-      mrr_movement, and active_at_start of churn, with --column.
+      mrr_movement, and active_at_start of churn, with --column. Where tax or commission is estimated, or an amount converted,
+      the rate stands beside it.
       """)
 
   private let query: ExplainQuery

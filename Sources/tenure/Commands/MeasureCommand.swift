@@ -1,6 +1,7 @@
 import Foundation
 import Measure
 import Postgres
+import SQL
 import Vocabulary
 
 /// `tenure measure`: makes the figures.
@@ -47,7 +48,7 @@ struct MeasureCommand: Command {
       settings: MeasureSettings(
         timeZone: reporting.timezone, waitForWord: reporting.waitForWord, monthlyFactors: reporting.mrrFactors,
         currency: reporting.currency, commissions: Dictionary(uniqueKeysWithValues: commissions)),
-      command: command
+      command: command, afterMeasuring: SQLFiles.folder("forward").filter { ["announce", "digest"].contains($0.name) }
     ) { progress in
       switch progress {
       case .step(let name, let number, let total):

@@ -83,9 +83,9 @@ struct DataQualityTests {
       renewed("c"),
     ])
     try await program.measure(asOf: "2025-02-15")
-    let connection = try await program.connect()
     func rate(_ currency: String, _ day: String, _ rate: String = "1.1") async throws {
-      try await connection.execute("insert into reference.rate values ('\(currency)', '\(day)', \(rate))")
+      try await program.import("rates", "Date,\(currency),\n\(day),\(rate),\n")
+      try await program.measure(asOf: "2025-02-15")
     }
     // Euros are converted by the rate of the reporting currency, dollars.
     try await expect(found(program), is: ["missing_rates 4 GBP"])
@@ -96,9 +96,8 @@ struct DataQualityTests {
     try await rate("USD", "2025-01-09")
     try await expect(found(program), is: [])
     // From when it is no longer published there is none.
-    try await rate("GBP", "2025-02-01", "null")
+    try await rate("GBP", "2025-02-01", "N/A")
     try await expect(found(program), is: ["missing_rates 1 GBP"])
-    await connection.close()
   }
 
   @Test("a currency that ISO 4217 does not know")

@@ -23,6 +23,7 @@ struct Explained: Decodable {
     let subscriptionId: String
     let originalTransactionId: String
     let change: [String: Cell]
+    let rates: [String: Cell]?
     let cause: Cause
   }
 
@@ -56,11 +57,6 @@ struct ExplainTests {
 
   // MARK: - Any cell
 
-  /// What is no sum of entries, and what totals do not keep by entry.
-  private static let unexplained: Set<String> = [
-    "tax", "commission", "proceeds", "net_converted", "unconverted_charges", "mrr_converted",
-  ]
-
   /// A row of a report, and the figure to be explained beside all others.
   private struct Sample: Hashable {
     let row: String
@@ -70,7 +66,7 @@ struct ExplainTests {
   /// Rows in which something is, spread by chance but always the same, and of every figure one in which it is not 0.
   private static func samples(of shape: ReportShape, _ connection: Connection) async throws -> [Sample] {
     let figures = shape.columns.filter { [.flow, .whole, .stock, .opening, .count, .distinct].contains($0.role) }
-      .map(\.name).filter { !unexplained.contains($0) }
+      .map(\.name)
     try await connection.execute(
       "drop table if exists sampled; create temp table sampled as select * from report.\(shape.name)")
     func rows(where condition: String, _ count: Int) async throws -> [String] {
@@ -216,6 +212,46 @@ struct ExplainTests {
     let short = try await program.run(
       ["explain", "renewal_revenue", "--on", "2025-02-01", "--currency", "EUR", "--column", "net", "--limit", "1"])
     #expect(short.contains("… and 2 more") && short.contains("12.97  EUR"))
+  }
+
+  @Test("tax, commission, proceeds and what is converted add up, and say the rates they were estimated or converted by")
+  func estimates() async throws {
+    let program = try await Installation()
+    try await program.import("taxes", "country,rate,from\nDEU,0.159664,2024-01-01\nDEU,0.166667,2025-01-15\n")
+    try await program.import("rates", "Date,USD,\n2025-01-01,1.25,\n2025-02-03,1.5,\n")
+    try await program.ingest([
+      Life("a").buys("2025-01-01", until: "2025-02-01", price: 9.99, "EUR", country: "DEU").renews(until: "2025-03-01"),
+      // Told by the source.
+      Life("b").buys(
+        "2025-02-01", until: "2025-03-01", price: 20, "EUR", country: "DEU",
+        with: ["tax": 3, "commission": 5, "proceeds": 12]),
+      // Of a storefront whose tax nobody knows.
+      Life("c").buys("2025-02-01", until: "2025-03-01", price: 7, "EUR", country: "FRA"),
+    ])
+    try await program.measure(asOf: "2025-02-10")
+    let german = try await explain(program, "revenue --on 2025-02-01 --currency EUR --country DEU")
+    #expect(
+      german.sum["tax"] == 4.665003 && german.sum["commission"] == 7.497499 && german.sum["proceeds"] == 17.827498)
+    #expect(german.sum["net_converted"] == 37.4875)
+    for name in ["tax", "commission", "proceeds", "net_converted"] { #expect(german.sum[name] == german.cell[name]) }
+    let rates = german.entries.map { entry in
+      (entry.rates ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: " ")
+    }
+    expect(rates.sorted(), is: ["commission_rate 0.3 exchange_rate 1.25 tax_rate 0.166667", "exchange_rate 1.25"])
+    // A part is unknown, and so is the whole.
+    let all = try await explain(program, "revenue --on 2025-02-01 --currency EUR --column tax")
+    #expect(all.sum == ["tax": .null] && all.entries.isEmpty)
+    let mrr = try await explain(program, "mrr --on 2025-02-05 --currency EUR --column mrr_converted")
+    #expect(mrr.sum == ["mrr_converted": 46.2375] && mrr.entries.count == 3)
+    #expect(mrr.entries.allSatisfy { $0.rates?["exchange_rate"] == 1.25 })
+    let table = try await program.run(
+      ["explain", "revenue", "--on", "2025-02-01", "--currency", "EUR", "--country", "DEU", "--column", "commission"])
+    #expect(table.contains(" at rates of ") && table.contains("tax 0.166667, commission 0.3"), "\(table)")
+    // A rate that has come since the run does not disturb what the run told.
+    try await program.import("rates", "Date,USD,\n2025-01-31,1.4,\n")
+    let still = try await explain(
+      program, "revenue --on 2025-02-01 --currency EUR --country DEU --column net_converted")
+    #expect(still.sum == ["net_converted": 37.4875])
   }
 
   @Test("by default what still stands is listed, with --all also what was reversed and what reversed it")

@@ -11,11 +11,12 @@ struct Installation: Sendable {
   private let folder: TestFolder
 
   /// With the one app `video`.
-  init(reporting: String = "", environments: String = "\"Production\", \"Sandbox\"") async throws {
+  init(reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", targets: String = "") async throws
+  {
     database = try await TestDatabase.clone()
     folder = try TestFolder()
     try folder.write(TestCertificateAuthority.shared.root.pem, to: "root.pem")
-    try configure(reporting: reporting, environments: environments)
+    try configure(reporting: reporting, environments: environments, targets: targets)
   }
 
   /// An installation with a configuration that lies in the folder already.
@@ -33,7 +34,8 @@ struct Installation: Sendable {
 
   /// Writes the configuration anew.
   func configure(
-    reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", commission: String = "\"standard\""
+    reporting: String = "", environments: String = "\"Production\", \"Sandbox\"", commission: String = "\"standard\"",
+    targets: String = ""
   ) throws {
     let listed = "environments: [\(environments)]"
     let signed = ["app_store", "app_client"].map { "\($0): { \(listed), roots: [\"root.pem\"] }" }
@@ -42,7 +44,7 @@ struct Installation: Sendable {
     let app =
       "{ key: \"video\", bundle_id: \"com.example.video\", app_apple_id: 1234567890, commission: \(commission), "
       + "\(sources) }"
-    try folder.write("{ reporting: { \(reporting) }, apps: [\(app)] }", to: "tenure.json")
+    try folder.write("{ reporting: { \(reporting) }, apps: [\(app)], targets: [\(targets)] }", to: "tenure.json")
   }
 
   /// Runs a command and returns what it printed.

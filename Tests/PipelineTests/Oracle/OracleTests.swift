@@ -24,7 +24,7 @@ struct OracleTests {
   static let reports = [
     "revenue", "renewal_revenue", "active_subscriptions", "movements", "churn", "active_subscribers", "subscriptions",
     "winback_eligibility", "trials", "mrr", "mrr_movement", "refunds", "renewal_rate", "billing_recovery",
-    "customers", "lifetime_value", "retention",
+    "customers", "lifetime_value", "retention", "win_back_rate",
   ]
 
   /// An installation with both apps, the catalogue and the win-back offers.
@@ -136,7 +136,7 @@ struct OracleTests {
     let oracle = Oracle((1...600).map(LifeGenerator.life).flatMap(\.events), Oracle.Settings(asOf: LifeGenerator.asOf))
     for name in [
       "movements", "mrr_movement", "trials", "active_subscriptions", "churn", "refunds", "renewal_rate",
-      "billing_recovery", "retention", "customers",
+      "billing_recovery", "retention", "customers", "win_back_rate",
     ] {
       let report = oracle.report(name)
       for (index, column) in report.columns.enumerated() {

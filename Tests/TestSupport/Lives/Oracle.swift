@@ -147,6 +147,7 @@ public struct Oracle {
     case "lifetime_value": lifetimeValue()
     case "subscriptions": subscriptions()
     case "winback_eligibility": winBackEligibility()
+    case "win_back_rate": winBackRate()
     default: preconditionFailure("the oracle knows no report \(name)")
     }
   }
