@@ -51,15 +51,17 @@ public struct Migrator: Sendable {
   /// Makes a migrator.
   ///
   /// - Parameters:
-  ///   - migrations: scripts whose names begin with a number and an underscore, numbered from 1 without a gap. Anything
-  ///     else is a mistake in the program and stops it.
+  ///   - migrations: scripts whose names begin with a number and an underscore, in the order of their numbers, of which
+  ///     some may be missing. Anything else is a mistake in the program and stops it.
   ///   - repeatable: the scripts that fill `schema`, in the order to run them. The schema is made before they run.
   ///   - schema: a schema that holds nothing but what the repeatable scripts make.
   public init(migrations: [Script], repeatable: [Script], schema: String = "report") {
-    self.migrations = migrations.enumerated().map { index, script in
-      guard let version = Int(script.name.prefix { $0.isNumber }), version == index + 1 else {
-        preconditionFailure("migration \(script.name) must have the number \(index + 1)")
+    var last = 0
+    self.migrations = migrations.map { script in
+      guard let version = Int(script.name.prefix { $0.isNumber }), version > last else {
+        preconditionFailure("migration \(script.name) must have a number greater than \(last)")
       }
+      last = version
       return Migration(version: version, script: script)
     }
     self.repeatable = repeatable
@@ -106,7 +108,8 @@ public struct Migrator: Sendable {
   private struct State: Sendable {
     var entries: [Entry] = []
     var repeatableChecksum: String?
-    var expected: [String] = []
+    /// By version.
+    var expected: [Int: String] = [:]
     var expectedRepeatable = ""
   }
 
@@ -116,8 +119,8 @@ public struct Migrator: Sendable {
       return try self.state(on: connection)
     }
     let status = try self.status(of: state)
-    for migration in migrations.dropFirst(state.entries.count) {
-      try await apply(migration, checksum: state.expected[migration.version - 1], on: connection)
+    for migration in pending(in: state) {
+      try await apply(migration, checksum: state.expected[migration.version] ?? "", on: connection)
     }
     if status.isRepeatableDue { try await makeAgain(checksum: state.expectedRepeatable, on: connection) }
     return Outcome(applied: status.pending, didRepeat: status.isRepeatableDue)
@@ -133,7 +136,7 @@ public struct Migrator: Sendable {
       from unnest($1) with ordinality as script (text, position) order by position
       """, [.texts(texts + [repeatableText])]
     ).map { try $0.text("checksum") }
-    state.expected = Array(checksums.dropLast())
+    state.expected = Dictionary(uniqueKeysWithValues: zip(migrations.map(\.version), checksums))
     state.expectedRepeatable = checksums.last ?? ""
     let tables = try connection.query("select to_regclass('tenure.migration') is not null as is_there")
     guard try tables[0].bool("is_there") else { return state }
@@ -158,14 +161,13 @@ public struct Migrator: Sendable {
     let context = "comparing the database's version with the program's"
     for entry in state.entries {
       let applied = entry.applied
-      guard applied.version <= migrations.count else {
+      guard let migration = migrations.first(where: { $0.version == applied.version }) else {
         throw PostgresError(
           message: "the database is newer than this program: it has migration \(applied.name), and this program's last "
             + "is \(migrations.last?.script.name ?? "none")",
           hint: "Use the version of the program that migrated it, or a newer one", context: context)
       }
-      let migration = migrations[applied.version - 1]
-      guard entry.checksum == state.expected[applied.version - 1], applied.name == migration.script.name else {
+      guard entry.checksum == state.expected[applied.version], applied.name == migration.script.name else {
         throw PostgresError(
           message: "migration \(migration.script.name) is not the text that was applied to this database as "
             + applied.name,
@@ -173,9 +175,15 @@ public struct Migrator: Sendable {
             + "should change as a new migration", context: context)
       }
     }
-    let pending = migrations.dropFirst(state.entries.count).map(\.script.name)
+    let pending = pending(in: state).map(\.script.name)
     let isRepeatableDue = !pending.isEmpty || state.repeatableChecksum != state.expectedRepeatable
     return Status(applied: state.entries.map(\.applied), pending: pending, isRepeatableDue: isRepeatableDue)
+  }
+
+  /// The migrations that the database lacks, also such as have a lower number than those it has.
+  private func pending(in state: State) -> [Migration] {
+    let applied = Set(state.entries.map(\.applied.version))
+    return migrations.filter { !applied.contains($0.version) }
   }
 
   private func apply(_ migration: Migration, checksum: String, on connection: Connection) async throws {

@@ -38,6 +38,17 @@ struct MigratorTests {
       try await connection.query("select pg_typeof(sum(number)) as type from report.things")[0]["type"] == "numeric")
   }
 
+  @Test("numbers may be missing, and a migration that comes with one of them later is applied then")
+  func missingNumbers() async throws {
+    let connection = try await TestDatabase.empty().connect()
+    let third = Script(name: "0003_third", text: "create table other (number integer)")
+    #expect(try await Migrator(migrations: [first, third], repeatable: []).migrate(on: connection).applied.count == 2)
+    let later = Migrator(migrations: [first, second, third], repeatable: [])
+    #expect(try await later.status(on: connection).pending == ["0002_second"])
+    #expect(try await later.migrate(on: connection).applied == ["0002_second"])
+    #expect(try await later.status(on: connection).isCurrent)
+  }
+
   @Test("changed views are made again, without those that are gone")
   func changedViews() async throws {
     let connection = try await TestDatabase.empty().connect()
