@@ -41,7 +41,8 @@ let package = Package(
 
     // The stages. They never import each other: they meet in the database's tables.
     .target(
-      name: "Ingest", dependencies: ["Vocabulary", "Signatures", "Postgres", "SQL", "CZlib"], swiftSettings: strict),
+      name: "Ingest", dependencies: ["Vocabulary", "Signatures", "HTTP", "Postgres", "SQL", "CZlib"],
+      swiftSettings: strict),
     .target(name: "Measure", dependencies: ["Vocabulary", "Postgres", "SQL"], swiftSettings: strict),
     .target(name: "Report", dependencies: ["Vocabulary", "Postgres", "SQL"], swiftSettings: strict),
     .target(
@@ -89,7 +90,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "IngestTests", dependencies: ["Ingest", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict),
+      name: "IngestTests", dependencies: ["Ingest", "TestSupport"], exclude: ["Fixtures"], swiftSettings: strict
+    ),
     .testTarget(
       name: "MeasureTests", dependencies: ["Measure", "TestSupport"], swiftSettings: strict),
     .testTarget(
@@ -100,6 +102,8 @@ let package = Package(
     .testTarget(name: "ServerTests", dependencies: ["Server", "Ingest", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "DemoTests", dependencies: ["Demo", "Forward", "HTTP", "Signatures", "Vocabulary"], swiftSettings: strict),
-    .testTarget(name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"],
+      swiftSettings: strict),
   ]
 )

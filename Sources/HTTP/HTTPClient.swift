@@ -10,7 +10,7 @@ import Synchronization
 /// followed and no proxy is used: either would reach hosts that nobody named. A client that may connect to private
 /// addresses shares no connection with one that may not.
 public final class HTTPClient: Sendable {
-  /// How much of an answer's body is kept.
+  /// How much of an answer's body is kept, in bytes, unless a client is made for longer ones.
   public static let bodyLimit = 65_536
 
   /// What is called with the answer, on the client's thread.
@@ -23,8 +23,11 @@ public final class HTTPClient: Sendable {
   /// - Parameters:
   ///   - allowsPrivateNetwork: whether requests may go to addresses that are not public, and without TLS.
   ///   - timeout: how long a request may take from its start to the end of its answer.
-  public init(allowsPrivateNetwork: Bool, timeout: Duration = .seconds(20)) {
-    engine = Engine(allowsPrivateNetwork: allowsPrivateNetwork, timeout: timeout)
+  ///   - bodyLimit: how much of an answer's body is kept, in bytes; what is longer is cut.
+  public init(
+    allowsPrivateNetwork: Bool, timeout: Duration = .seconds(20), bodyLimit: Int = HTTPClient.bodyLimit
+  ) {
+    engine = Engine(allowsPrivateNetwork: allowsPrivateNetwork, timeout: timeout, bodyLimit: bodyLimit)
     let thread = Thread { @Sendable [engine] in engine.work() }
     thread.name = "http"
     thread.start()
@@ -59,6 +62,7 @@ private final class Transfer: @unchecked Sendable {
   var body: [UInt8] = []
   var list: UnsafeMutablePointer<curl_slist>?
   var allowsPrivateNetwork = false
+  var bodyLimit = HTTPClient.bodyLimit
   var refusal: String?
   var isCut = false
 
@@ -85,7 +89,7 @@ private final class Transfer: @unchecked Sendable {
 
   /// Takes a part of the body; false when there is more than is kept.
   func take(body part: UnsafeRawBufferPointer) -> Bool {
-    let room = HTTPClient.bodyLimit - body.count
+    let room = bodyLimit - body.count
     body.append(contentsOf: part.prefix(room))
     isCut = part.count > room
     return !isCut
@@ -123,14 +127,16 @@ private final class Engine: @unchecked Sendable {
   private let state = Mutex(State())
   private let allowsPrivateNetwork: Bool
   private let timeout: Duration
+  private let bodyLimit: Int
   private var idle: [UnsafeMutableRawPointer] = []
   private var active: [UnsafeMutableRawPointer: Transfer] = [:]
 
-  init(allowsPrivateNetwork: Bool, timeout: Duration) {
+  init(allowsPrivateNetwork: Bool, timeout: Duration, bodyLimit: Int) {
     guard Self.isReady, let multi = curl_multi_init() else { preconditionFailure("libcurl could not be set up") }
     self.multi = multi
     self.allowsPrivateNetwork = allowsPrivateNetwork
     self.timeout = timeout
+    self.bodyLimit = bodyLimit
   }
 
   func add(_ transfer: Transfer) {
@@ -224,6 +230,7 @@ private final class Engine: @unchecked Sendable {
       return
     }
     transfer.allowsPrivateNetwork = allowsPrivateNetwork
+    transfer.bodyLimit = bodyLimit
     let context = Unmanaged.passUnretained(transfer).toOpaque()
     let request = transfer.request
     // "Expect" without a value: no pause before the body for a "100 Continue" that few servers send.
@@ -240,13 +247,9 @@ private final class Engine: @unchecked Sendable {
     _ = curl_shim_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds)
     _ = curl_shim_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, min(milliseconds, 10_000))
     _ = curl_shim_set_pointer(handle, CURLOPT_HTTPHEADER, transfer.list)
-    _ = curl_shim_set_long(handle, CURLOPT_POST, 1)
-    _ = curl_shim_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count))
-    request.body.withUnsafeBytes { bytes in
-      var none: UInt8 = 0
-      withUnsafePointer(to: &none) { empty in
-        _ = curl_shim_set_pointer(handle, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress ?? UnsafeRawPointer(empty))
-      }
+    switch request.method {
+    case .get: _ = curl_shim_set_long(handle, CURLOPT_HTTPGET, 1)
+    case .post: Self.post(request.body, on: handle)
     }
     _ = curl_shim_set_pointer(handle, CURLOPT_WRITEDATA, context)
     _ = curl_shim_set_receive(handle, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
@@ -272,5 +275,16 @@ private final class Engine: @unchecked Sendable {
     active[handle] = transfer
     let added = curl_multi_add_handle(multi, handle)
     if added != CURLM_OK { close(handle, .failure(.network("libcurl refused the request"))) }
+  }
+
+  private static func post(_ body: [UInt8], on handle: UnsafeMutableRawPointer) {
+    _ = curl_shim_set_long(handle, CURLOPT_POST, 1)
+    _ = curl_shim_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count))
+    body.withUnsafeBytes { bytes in
+      var none: UInt8 = 0
+      withUnsafePointer(to: &none) { empty in
+        _ = curl_shim_set_pointer(handle, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress ?? UnsafeRawPointer(empty))
+      }
+    }
   }
 }

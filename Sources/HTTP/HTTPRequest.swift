@@ -1,5 +1,13 @@
-/// One request: always a POST.
+/// One request.
 public struct HTTPRequest: Sendable, Equatable {
+  /// What is done with what the address names.
+  public enum Method: String, Sendable {
+    /// It is fetched; the body is not sent.
+    case get = "GET"
+    /// The body is posted to it.
+    case post = "POST"
+  }
+
   /// One header's name and value.
   public struct Header: Sendable, Equatable {
     /// The name, in small letters.
@@ -14,6 +22,8 @@ public struct HTTPRequest: Sendable, Equatable {
     }
   }
 
+  /// What is done there.
+  public var method: Method
   /// Where it goes. Its path and query may hold secrets and are never shown.
   public var url: String
   /// The headers, beside those that every request has.
@@ -24,7 +34,8 @@ public struct HTTPRequest: Sendable, Equatable {
   public var secrets: [String]
 
   /// Creates a request.
-  public init(url: String, headers: [Header], body: [UInt8], secrets: [String] = []) {
+  public init(_ method: Method = .post, url: String, headers: [Header], body: [UInt8], secrets: [String] = []) {
+    self.method = method
     self.url = url
     self.headers = headers
     self.body = body
@@ -45,7 +56,7 @@ public struct HTTPRequest: Sendable, Equatable {
   /// The request as text, the body as it is, with secrets masked: what a dry run shows.
   public var masked: String {
     let hasPath = url != origin && url != origin + "/"
-    var lines = ["POST \(origin)\(hasPath ? "/…" : "/")"]
+    var lines = ["\(method.rawValue) \(origin)\(hasPath ? "/…" : "/")"]
     lines += headers.map { "\($0.name): \($0.value)" }
     let text = lines.joined(separator: "\n") + "\n\n" + String(decoding: body, as: UTF8.self)
     return Self.masking(secrets, in: text)

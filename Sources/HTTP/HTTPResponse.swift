@@ -7,7 +7,7 @@ public struct HTTPResponse: Sendable, Equatable {
   public var status: Int
   /// The headers; of one that comes several times the last. Names are in small letters.
   public var headers: [String: String]
-  /// The beginning of the body, at most ``HTTPClient/bodyLimit`` bytes.
+  /// The beginning of the body, at most as much as the client keeps.
   public var body: [UInt8]
 
   /// Creates an answer.

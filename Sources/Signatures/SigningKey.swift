@@ -26,6 +26,9 @@ public final class SigningKey: @unchecked Sendable {
     self.key = key
   }
 
+  /// Takes a key over.
+  init(owning key: OpaquePointer) { self.key = key }
+
   deinit { EVP_PKEY_free(key) }
 
   /// The signature of the bytes by ECDSA with SHA-256 (ES256 of RFC 7518 for a key on P-256): r and s, 64 bytes.
@@ -41,5 +44,20 @@ public final class SigningKey: @unchecked Sendable {
       count = length
     }
     return ECDSASignature.raw(der: der)
+  }
+
+  /// Whether this key made the signature of the bytes: r and s, 64 bytes.
+  public func isSignature(_ signature: [UInt8], of bytes: [UInt8]) -> Bool {
+    guard signature.count == 64 else { return false }
+    let digest = SHA256.digest(bytes)
+    let der = [UInt8](unsafeUninitializedCapacity: 72) { der, count in
+      count = der.baseAddress.map { ECDSASignature.writeDER(of: signature, to: $0) } ?? 0
+    }
+    let context = EVP_PKEY_CTX_new(key, nil)
+    defer { EVP_PKEY_CTX_free(context) }
+    guard EVP_PKEY_verify_init(context) == 1 else { preconditionFailure("libcrypto could not verify") }
+    let verified = EVP_PKEY_verify(context, der, der.count, digest, digest.count)
+    ERR_clear_error()
+    return verified == 1
   }
 }

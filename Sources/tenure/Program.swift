@@ -11,8 +11,8 @@ enum Program {
 
   /// Every command, in the order the help text shows them.
   static let commands: [any Command.Type] = [
-    DemoCommand.self, MigrateCommand.self, IngestCommand.self, MeasureCommand.self, ReportCommand.self,
-    ExplainCommand.self,
+    DemoCommand.self, MigrateCommand.self, IngestCommand.self, BackfillCommand.self,
+    MeasureCommand.self, ReportCommand.self, ExplainCommand.self,
     ForwardCommand.self, RunCommand.self, ServeCommand.self,
     AppsCommand.self, AppsRenameCommand.self, TargetsCommand.self, TargetsTestCommand.self, TargetsPauseCommand.self,
     TargetsResumeCommand.self, TargetsReplayCommand.self, RatesImportCommand.self, TaxesImportCommand.self,

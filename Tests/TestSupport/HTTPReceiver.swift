@@ -6,6 +6,8 @@ import Synchronization
 public final class HTTPReceiver: Sendable {
   /// One request as it came.
   public struct Request: Sendable {
+    /// GET or POST.
+    public let method: String
     /// The path and query.
     public let path: String
     /// The headers, names in small letters.
@@ -14,7 +16,8 @@ public final class HTTPReceiver: Sendable {
     public let body: [UInt8]
 
     /// Creates a request.
-    public init(path: String, headers: [String: String], body: [UInt8]) {
+    public init(method: String = "POST", path: String, headers: [String: String], body: [UInt8]) {
+      self.method = method
       self.path = path
       self.headers = headers
       self.body = body
@@ -175,7 +178,7 @@ public final class HTTPReceiver: Sendable {
     guard let head else { return nil }
     let lines = String(decoding: buffer[..<head.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
     let words = lines[0].split(separator: " ")
-    guard words.count == 3, words[0] == "POST" else { return nil }
+    guard words.count == 3, ["GET", "POST"].contains(words[0]) else { return nil }
     var headers: [String: String] = [:]
     for line in lines.dropFirst() {
       guard let colon = line.firstIndex(of: ":") else { return nil }
@@ -187,7 +190,7 @@ public final class HTTPReceiver: Sendable {
     }
     let body = Array(buffer[head.upperBound..<head.upperBound + length])
     buffer.removeFirst(head.upperBound + length)
-    return Request(path: String(words[1]), headers: headers, body: body)
+    return Request(method: String(words[0]), path: String(words[1]), headers: headers, body: body)
   }
 
   private func write(_ status: Int, _ headers: [String: String], _ body: String, to connection: Int32) {

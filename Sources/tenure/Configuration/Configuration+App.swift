@@ -12,6 +12,10 @@ extension Configuration {
       var keyID = ""
       /// An absolute path.
       var privateKeyFile = ""
+      /// The address that stands in for the App Store's, in Production and in Sandbox; nil for its own.
+      var baseURL: String?
+      var sandboxBaseURL: String?
+      var allowsPrivateNetwork = false
     }
 
     /// What is needed to accept events of a source. Files need none of it.
@@ -67,7 +71,9 @@ extension Configuration.App {
     if let section = reader.section("app_store_server") {
       appStoreServer = AppStoreServer(
         issuerID: section.requiredText("issuer_id"), keyID: section.requiredText("key_id"),
-        privateKeyFile: section.existingFile("private_key_file") ?? "")
+        privateKeyFile: section.existingFile("private_key_file") ?? "", baseURL: section.url("base_url"),
+        sandboxBaseURL: section.url("sandbox_base_url"),
+        allowsPrivateNetwork: section.bool("allow_private_network") ?? false)
       section.finish()
     }
     if let section = reader.section("sources") {
