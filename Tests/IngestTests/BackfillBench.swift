@@ -92,7 +92,7 @@ final class BackfillBench: Sendable {
   func transactions() async throws -> [String] {
     let connection = try await database.connect()
     let rows = try await connection.query(
-      "select distinct transaction_id from fact.transaction order by transaction_id collate \"C\"")
+      "select transaction_id from fact.transaction group by transaction_id order by transaction_id collate \"C\"")
     await connection.close()
     return try rows.map { try $0.text("transaction_id") }
   }
