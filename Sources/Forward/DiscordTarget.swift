@@ -27,8 +27,8 @@ public struct DiscordTarget: Target {
     secrets = url.dropFirst(origin.count).split { "/?&=".contains($0) }.map(String.init).filter { $0.count > 5 }
   }
 
-  /// Discord takes thirty messages a minute for a channel.
-  public var interval: Int64? { 2 }
+  /// Discord takes a few messages at once and then fewer; what is too many it answers with the wait that it wants.
+  public var interval: Int64? { 1 }
 
   /// An embed, in which nothing is a mention.
   public func body(for announcement: Announcement) -> String {
