@@ -122,14 +122,17 @@ public struct Forwarder: Sendable {
 
   /// The lanes of one run and where their answers come in.
   private struct Exchange: Sendable {
+    /// Long enough for an answer that names each of a full batch.
+    private static let bodyLimit = 1 << 20
+
     let mailbox: Mailbox<Lane.Answer>
     let clients: [HTTPClient]
     let lanes: [Lane]
 
     init(_ targets: [any Target], _ settings: Settings, now: @escaping @Sendable () -> Instant) {
       let mailbox = Mailbox<Lane.Answer>()
-      let open = HTTPClient(allowsPrivateNetwork: true, timeout: settings.timeout)
-      let guarded = HTTPClient(allowsPrivateNetwork: false, timeout: settings.timeout)
+      let open = HTTPClient(allowsPrivateNetwork: true, timeout: settings.timeout, bodyLimit: Self.bodyLimit)
+      let guarded = HTTPClient(allowsPrivateNetwork: false, timeout: settings.timeout, bodyLimit: Self.bodyLimit)
       self.mailbox = mailbox
       clients = [open, guarded]
       lanes = targets.map { target in
