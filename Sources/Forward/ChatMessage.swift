@@ -43,10 +43,22 @@ struct ChatMessage {
   /// All of it by its names.
   let values: [Name: Value]
 
+  /// A message of these parts.
+  init(title: String, lines: [Line], footer: String, values: [Name: Value]) {
+    self.title = title
+    self.lines = lines
+    self.footer = footer
+    self.values = values
+  }
+
   /// - Parameter subscriberURLs: where each app shows a subscriber, as in ``TargetConfiguration/subscriberURLs``.
   init(_ announcement: Announcement, subscriberURLs: [String: String] = [:]) {
     let event = announcement.event
-    title = ([event.kind] + event.also).map(Self.words).enumerated()
+    if let digest = event.detail.digest {
+      self.init(digest)
+      return
+    }
+    let title = ([event.kind] + event.also).map(Self.words).enumerated()
       .map { $0.offset == 0 ? $0.element : $0.element.lowercased() }.joined(separator: ", ")
     var lines: [Line] = []
     var values: [Name: Value] = [:]
@@ -100,9 +112,10 @@ struct ChatMessage {
     say(.app, nil, event.app)
     say(.store, nil, event.store.rawValue)
     say(.time, nil, "\(moment.prefix(10)) \(moment.dropFirst(11).prefix(5)) UTC")
-    self.lines = lines
-    self.values = values
-    footer = [Name.app, .store, .time].compactMap { values[$0]?.text }.joined(separator: " · ")
+    self.init(
+      title: title, lines: lines,
+      footer: [Name.app, .store, .time].compactMap { values[$0]?.text }.joined(separator: " · "),
+      values: values)
   }
 
   /// A reason in words: `price_increase` is "price increase".

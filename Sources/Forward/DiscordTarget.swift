@@ -54,7 +54,7 @@ public struct DiscordTarget: Target {
   public func body(for announcement: Announcement) -> String {
     let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
     var embed = Embed(footer: Footer(text: message.footer))
-    if let template {
+    if let template, announcement.event.detail.digest == nil {
       embed.description = ChatMessage.cutMarked(template.text(message, Self.marked), to: 4000)
     } else {
       embed.title = ChatMessage.cut(message.title, to: 256)

@@ -40,7 +40,7 @@ public struct SlackTarget: Target {
     let values = message.lines.map(\.value.text).joined(separator: ", ")
     let title = ChatMessage.cut(message.title, to: 150)
     let text = values.isEmpty ? title : "\(title): \(ChatMessage.escaped(values))"
-    if let template {
+    if let template, announcement.event.detail.digest == nil {
       let section = Block(
         type: "section",
         text: Text(marked: ChatMessage.cutMarked(template.text(message, marked), to: 3000)))

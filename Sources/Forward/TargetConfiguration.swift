@@ -43,6 +43,8 @@ public struct TargetConfiguration: Sendable, Equatable {
   public var pace: Pace?
   /// How many requests it may get in a day of UTC; `nil` for any number.
   public var dailyQuota: Int64?
+  /// When it wants each day's figures; `nil` for never.
+  public var digest: Digest?
   /// Whether what is told of one subscription is sent one after the other, in the order it happened.
   public var isOrdered = false
   /// What messages to people say, in place of the usual lines; `nil` for those.
@@ -53,6 +55,20 @@ public struct TargetConfiguration: Sendable, Equatable {
   public var tls = TLSOptions()
   /// Whether requests may go to addresses that are not public, and without TLS.
   public var allowsPrivateNetwork = false
+
+  /// A time of day.
+  public struct Digest: Sendable, Equatable {
+    /// Hour and minute, as `09:00`.
+    public var at: String
+    /// The IANA name of the time zone whose clock that is.
+    public var timezone: String
+
+    /// Creates a time of day.
+    public init(at: String, timezone: String) {
+      self.at = at
+      self.timezone = timezone
+    }
+  }
 
   /// Creates the configuration of a target with every default.
   public init(name: String, type: String) {

@@ -47,8 +47,9 @@ public struct TargetRegister: Sendable {
         try connection.query(
           """
           insert into forward.target as known (
-            name, type, added_at, starts_at, max_age, events, apps, environments, countries, minimum_amount, is_ordered)
-          values ($1, $2, $3, coalesce($4, $3), make_interval(secs => $5), $6, $7, $8, $9, $10, $11)
+            name, type, added_at, starts_at, max_age, events, apps, environments, countries, minimum_amount, is_ordered,
+            digest_at, digest_zone)
+          values ($1, $2, $3, coalesce($4, $3), make_interval(secs => $5), $6, $7, $8, $9, $10, $11, $12::time, $13)
           on conflict (name) do update
           set type = excluded.type, is_configured = true,
             added_at = case when known.is_configured then known.added_at else excluded.added_at end,
@@ -59,23 +60,26 @@ public struct TargetRegister: Sendable {
             end,
             max_age = excluded.max_age, events = excluded.events, apps = excluded.apps,
             environments = excluded.environments, countries = excluded.countries,
-            minimum_amount = excluded.minimum_amount, is_ordered = excluded.is_ordered
+            minimum_amount = excluded.minimum_amount, is_ordered = excluded.is_ordered,
+            digest_at = excluded.digest_at, digest_zone = excluded.digest_zone
           where not known.is_configured
             or known.starts_at <> case
               when excluded.starts_at is distinct from excluded.added_at then excluded.starts_at
               else known.added_at
             end
             or (known.type, known.max_age, known.events, known.apps, known.environments, known.countries,
-              known.minimum_amount, known.is_ordered)
+              known.minimum_amount, known.is_ordered, known.digest_at, known.digest_zone)
             is distinct from (excluded.type, excluded.max_age, excluded.events, excluded.apps, excluded.environments,
-              excluded.countries, excluded.minimum_amount, excluded.is_ordered)
+              excluded.countries, excluded.minimum_amount, excluded.is_ordered,
+              excluded.digest_at, excluded.digest_zone)
           """,
           [
             .text(target.name), .text(target.type), .timestamp(microseconds: second),
             Parameter(microseconds: target.from?.microseconds), .int(target.maximumAge),
             target.events.map { .texts($0.map(\.rawValue)) } ?? nil, target.apps.map { .texts($0) } ?? nil,
             .texts(target.environments.map(\.rawValue)), target.countries.map { .texts($0) } ?? nil,
-            Parameter(target.minimumAmount?.value), .bool(target.isOrdered),
+            Parameter(target.minimumAmount?.value), .bool(target.isOrdered), Parameter(target.digest?.at),
+            Parameter(target.digest?.timezone),
           ])
       }
       try connection.query(

@@ -55,7 +55,7 @@ public struct TelegramTarget: Target {
   /// The message without its chat, which a request adds: it may have moved by then.
   public func body(for announcement: Announcement) -> String {
     let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
-    if let template {
+    if let template, announcement.event.detail.digest == nil {
       return JSONForm.text(Body(parseMode: "HTML", text: template.text(message, Self.marked)))
     }
     let lines =

@@ -261,6 +261,46 @@ struct TargetRuleTests {
     #expect(text == "Product changed: yearly\nfor ¥980 or $6.40\nof a b/<@everyone>")
   }
 
+  @Test("a digest is told as a message of the day's figures, whatever the template", arguments: chats)
+  func digest(type: String) throws {
+    let json = """
+      {"event_id":"digest-1","kind":"daily_digest","occurred_at":"2026-03-02T08:00:00Z","store":"other",
+      "environment":"Production","detail":{"digest":{"day":"2026-03-01","timezone":"UTC","apps":["video"],"new":3,
+      "trial_converted":2,"reactivated":1,"recovered":4,"churned":5,"suspended":6,"trials_started":7,
+      "active_subscriptions":120,"active_subscriptions_change":-2,
+      "renewal_revenue":{"charges":9,"unpriced_charges":0,"net":[{"currency":"EUR","amount":80.5}],"converted":90,
+      "converted_to":"USD","unconverted_charges":0},
+      "mrr":{"by_currency":[],"converted":1000,"change":12.5,"converted_to":"USD","unpriced_subscriptions":0},
+      "movers":[{"app":"video","product_id":"p","name":"<b>Pro</b>","active_subscriptions_change":3,"mrr_change":-1}]}}}
+      """
+    let event = try JSONDecoder().decode(Event.self, from: Data(json.utf8))
+    let receiver = HTTPReceiver()
+    var configuration = TargetService(type).configuration(receiver)
+    configuration.template = "{event}"
+    let text = try configuration.makeTarget().body(for: Announcement(event)).replacing("\\", with: "")
+    for part in ["2026-03-01", "120 (", "+$12.50", "€80.50", "≈ $90.00", "$1,000.00", "from trials 2", "suspended 6"] {
+      let escaped = type == "discord" ? DiscordTarget.escaped(part).replacing("\\", with: "") : part
+      #expect(text.contains(escaped), "\(part) is not in \(text)")
+    }
+    #expect(type == "discord" || !text.contains("<b>Pro"))
+  }
+
+  @Test("when a digest is wanted is put down, and taken back")
+  func digestSettings() async throws {
+    let receiver = HTTPReceiver()
+    var target = TargetConfiguration.slack(receiver)
+    target.digest = .init(at: "09:30", timezone: "Europe/Berlin")
+    let bench = try await DeliveryBench([target])
+    func stored() async throws -> [String?] {
+      let row = try await bench.connection.query("select digest_at::text, digest_zone from forward.target")[0]
+      return [try row.optionalText("digest_at"), try row.optionalText("digest_zone")]
+    }
+    #expect(try await stored() == ["09:30:00", "Europe/Berlin"])
+    target.digest = nil
+    try await bench.register([target])
+    #expect(try await stored() == [nil, nil])
+  }
+
   @Test("a name that no template has is a problem of the configuration", arguments: chats)
   func unknownName(type: String) throws {
     let receiver = HTTPReceiver()

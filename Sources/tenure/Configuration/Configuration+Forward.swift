@@ -103,6 +103,7 @@ extension TargetConfiguration {
     dailyQuota = target.dailyQuota
     isOrdered = target.isOrdered
     template = target.template
+    digest = target.digest.map { .init(at: $0.at, timezone: $0.timezone) }
     tls = target.tls
     allowsPrivateNetwork = target.allowsPrivateNetwork
   }
