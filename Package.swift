@@ -62,7 +62,8 @@ let package = Package(
     .executableTarget(
       name: "tenure",
       dependencies: [
-        "Ingest", "Measure", "Report", "Forward", "Server", "Demo", "Signatures", "Vocabulary", "Postgres", "SQL",
+        "Ingest", "Measure", "Report", "Forward", "HTTP", "Server", "Demo", "Signatures", "Vocabulary", "Postgres",
+        "SQL",
       ],
       swiftSettings: strict),
 

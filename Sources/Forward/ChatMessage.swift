@@ -5,10 +5,24 @@ import Vocabulary
 /// Labels and titles are the program's own words. Values come from outside: they are one line each, cut, and must be
 /// escaped by the rules of the service they are sent to.
 struct ChatMessage {
+  /// What a value is of, as templates name it.
+  enum Name: String, CaseIterable {
+    case event, product, plan, amount, converted, change, reason, message, offer, country,
+      subscriber, environment, app,
+      store, time
+  }
+
+  /// One value.
+  struct Value {
+    let text: String
+    /// Where it leads; `nil` for nowhere. Made of the configuration's address, with nothing in it that is markup anywhere.
+    var link: String?
+  }
+
   /// One thing it says.
   struct Line {
     let label: String
-    let value: String
+    let value: Value
   }
 
   /// The longest a value may become, in UTF-16 units once `&`, `<` and `>` are escaped.
@@ -17,41 +31,99 @@ struct ChatMessage {
   /// field, 3000 for a section and about 13 000 for all blocks, Telegram's 4096.
   static let longestValue = 300
 
+  /// More than so many events at once go into one message, as many as it can hold.
+  static let many = 5
+
   /// What happened, in words.
   let title: String
   /// What is known about it, in order.
   let lines: [Line]
   /// Where and when.
   let footer: String
+  /// All of it by its names.
+  let values: [Name: Value]
 
-  init(_ announcement: Announcement) {
+  /// - Parameter subscriberURLs: where each app shows a subscriber, as in ``TargetConfiguration/subscriberURLs``.
+  init(_ announcement: Announcement, subscriberURLs: [String: String] = [:]) {
     let event = announcement.event
     title = ([event.kind] + event.also).map(Self.words).enumerated()
       .map { $0.offset == 0 ? $0.element : $0.element.lowercased() }.joined(separator: ", ")
     var lines: [Line] = []
-    func say(_ label: String, _ value: String?) {
-      guard let value, !value.isEmpty else { return }
-      lines.append(Line(label: label, value: Self.line(value)))
+    var values: [Name: Value] = [:]
+    func say(
+      _ name: Name, _ label: String?, _ text: String?, link: String? = nil, shown: String? = nil
+    ) {
+      guard let text, !text.isEmpty else { return }
+      values[name] = Value(text: Self.line(text), link: link)
+      if let label {
+        lines.append(Line(label: label, value: Value(text: Self.line(shown ?? text), link: link)))
+      }
     }
     let isPlanned = event.kind == .productChanged && event.detail.effective == "next_period"
     let products = [announcement.product, isPlanned ? announcement.nextProduct : nil].compactMap { $0?.title }
     // Cut here, so that neither pushes the other out.
     let longestProduct = Self.longestValue / max(products.count, 1) - " → ".count
-    say("Product", products.map { Self.line($0, longest: longestProduct) }.joined(separator: " → "))
-    say("Amount", event.amount?.description)
-    say("Change", event.detail.direction.map { isPlanned ? "\($0), at the next renewal" : $0 })
-    say("Reason", event.detail.reason)
-    say("Message", event.detail.message)
-    say("Country", event.transaction?.country.value)
-    say("Subscriber", event.subscriberID ?? event.appTransactionID ?? event.originalTransactionID)
-    if event.environment != .production { say("Environment", event.environment.rawValue) }
-    self.lines = lines
+    say(.event, nil, title)
+    say(
+      .product, "Product",
+      products.map { Self.line($0, longest: longestProduct) }.joined(separator: " → "))
+    say(.plan, "Plan", announcement.plan?.description)
+    let converted = announcement.converted.flatMap {
+      $0.currency == event.amount?.currency ? nil : $0.description
+    }
+    say(.converted, nil, converted)
+    say(
+      .amount, "Amount", event.amount?.description,
+      shown: event.amount.map { amount in "\(amount)" + (converted.map { " (≈ \($0))" } ?? "") })
+    say(
+      .change, "Change",
+      event.detail.direction.map { isPlanned ? "\($0), at the next renewal" : $0 })
+    say(.reason, "Reason", event.detail.reason.map(Self.reason))
+    say(.message, "Message", event.detail.message)
+    if let offer = event.transaction?.offer.value {
+      say(
+        .offer, "Offer",
+        [offer.type.rawValue.replacing("_", with: " "), offer.id].compactMap { $0 }.joined(
+          separator: " "))
+    }
+    say(.country, "Country", event.transaction?.country.value)
+    let subscriber = event.subscriberID ?? event.appTransactionID ?? event.originalTransactionID
+    say(
+      .subscriber, "Subscriber", subscriber,
+      link: event.subscriberID.flatMap { id in
+        event.app.flatMap { subscriberURLs[$0] }.flatMap { Self.link($0, to: id) }
+      })
+    say(
+      .environment, event.environment == .production ? nil : "Environment",
+      event.environment.rawValue)
     let moment = event.occurredAt.description
-    footer = [
-      event.app.map { Self.line($0) }, event.store.rawValue,
-      "\(moment.prefix(10)) \(moment.dropFirst(11).prefix(5)) UTC",
-    ]
-    .compactMap { $0 }.joined(separator: " · ")
+    say(.app, nil, event.app)
+    say(.store, nil, event.store.rawValue)
+    say(.time, nil, "\(moment.prefix(10)) \(moment.dropFirst(11).prefix(5)) UTC")
+    self.lines = lines
+    self.values = values
+    footer = [Name.app, .store, .time].compactMap { values[$0]?.text }.joined(separator: " · ")
+  }
+
+  /// A reason in words: `price_increase` is "price increase".
+  private static func reason(_ word: String) -> String {
+    word.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_") }
+      ? word.replacing("_", with: " ") : word
+  }
+
+  /// An address with a subscriber's id in it, every character but letters, digits and `-._~` percent-encoded; `nil` for an
+  /// address that could be read as markup.
+  private static func link(_ address: String, to id: String) -> String? {
+    let encoded = id.utf8.map { byte in
+      byte.isLetterOrDigit || "-._~".utf8.contains(byte)
+        ? String(UnicodeScalar(byte))
+        : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }.joined()
+    let url = address.replacing("{subscriber_id}", with: encoded)
+    guard url.utf16.count <= 500, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+      !url.contains(where: { "<>|\"()[]\\`".contains($0) })
+    else { return nil }
+    return url
   }
 
   /// A kind in words: `subscription_renewed` is "Subscription renewed".
@@ -101,6 +173,12 @@ struct ChatMessage {
       left -= needed
     }
     return kept + "…"
+  }
+
+  /// A text with markup in it, cut where it would be longer: without markup then, since that might be cut in two.
+  static func cutMarked(_ text: String, to longest: Int) -> String {
+    text.utf16.count <= longest
+      ? text : cut(unescaped(text.replacing(/<[^>]*>/, with: "")), to: longest)
   }
 
   private static let entities: [UInt16: String] = [

@@ -9,6 +9,7 @@ struct HeldDelivery: Sendable {
   let claim: Int64
   let target: String
   let parcel: Parcel
+  let occurredAt: Instant?
   let failures: Int
   let failingSince: Instant?
   /// Why the last attempt was no delivery.
@@ -33,6 +34,16 @@ struct EndedDelivery: Sendable {
   let endedAt: Instant
   /// What is sent from now on instead; `nil` for what was sent.
   let body: String?
+  /// Nothing is sent to the target before; `nil` for its pace alone.
+  var restsUntil: Instant?
+}
+
+/// How much more a target may have in hand.
+struct Room: Sendable {
+  let target: any Target
+  let count: Int
+  /// How many deliveries a request may carry at most.
+  var limit = Int.max
 }
 
 /// The forwarder's session with the database.
@@ -75,15 +86,20 @@ struct DeliverySession: Sendable {
   ///   - cutoff: what is due later is left.
   ///   - inHand: deliveries that this process has in hand, maybe under the number of an earlier session.
   func claim(
-    room: [(target: any Target, count: Int)], at now: Instant, cutoff: Instant, ended: [Int64], inHand: [Int64]
+    room: [Room], at now: Instant, cutoff: Instant, ended: [Int64], inHand: [Int64]
   ) async throws -> [HeldDelivery] {
     let targets = Dictionary(
       room.map { ($0.target.configuration.name, $0.target) }, uniquingKeysWith: { first, _ in first })
     return try await connection.transaction { [number, rules] connection in
-      let paces = targets.compactMapValues(\.interval)
-      let free = try Self.keepPace(of: paces.keys.sorted(), at: now, on: connection)
-      let room = room.filter {
-        paces[$0.target.configuration.name] == nil || free.contains($0.target.configuration.name)
+      let metered = room.filter(\.target.isMetered)
+      let meters = try Self.read(metered.map(\.target), at: now, on: connection)
+      let room = room.compactMap { room -> Room? in
+        guard room.target.isMetered else { return room }
+        guard let meter = meters[room.target.configuration.name], meter.allowance > 0 else {
+          return nil
+        }
+        let count = min(room.count, Int(clamping: meter.allowance) * room.target.batchSize)
+        return Room(target: room.target, count: count, limit: room.limit)
       }
       let names = room.map { Optional($0.target.configuration.name) }
       let counts = room.map { Int64($0.count) }
@@ -95,8 +111,7 @@ struct DeliverySession: Sendable {
         ])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
       let made = try Self.makeBodies(of: unmade, targets: targets, rules: rules, on: connection)
-      var paced: Set<String> = []
-      let deliveries: [HeldDelivery] = try rows.compactMap { row in
+      var deliveries: [HeldDelivery] = try rows.compactMap { row in
         let deliveryID = try row.int("delivery_id")
         let target = try row.text("target")
         guard
@@ -106,36 +121,98 @@ struct DeliverySession: Sendable {
             })
         else { return nil }
         parcel.destination = try targets[target].flatMap { try Self.destination(of: $0, row) }
-        if paces[target] != nil { paced.insert(target) }
         return HeldDelivery(
-          deliveryID: deliveryID, claim: number, target: target, parcel: parcel, failures: Int(try row.int("failures")),
-          failingSince: try row.optionalTimestamp("failing_since").map { Instant(microseconds: $0) },
+          deliveryID: deliveryID, claim: number, target: target, parcel: parcel,
+          occurredAt: try row.optionalTimestamp("occurred_at").map { Instant(microseconds: $0) },
+          failures: Int(try row.int("failures")),
+          failingSince: try row.optionalTimestamp("failing_since").map {
+            Instant(microseconds: $0)
+          },
           lastError: try row.optionalText("last_error"))
       }
-      for target in paced.sorted() {
-        guard let interval = paces[target] else { continue }
-        try connection.query(
-          "update forward.target set paced_until = $2 where name = $1",
-          [.text(target), .timestamp(microseconds: now.adding(seconds: interval).microseconds)])
+      // As they happened, as far as they are sent together.
+      deliveries.sort {
+        ($0.occurredAt?.microseconds ?? .max, $0.deliveryID) < (
+          $1.occurredAt?.microseconds ?? .max, $1.deliveryID
+        )
+      }
+      for room in room {
+        let name = room.target.configuration.name
+        guard let meter = meters[name] else { continue }
+        let own = deliveries.filter { $0.target == name }
+        let batches = room.target.batches(of: own.map(\.parcel), limit: room.limit).prefix(
+          Int(clamping: meter.allowance))
+        let kept = batches.reduce(0, +)
+        let left = Set(own.dropFirst(kept).map(\.deliveryID))
+        deliveries.removeAll { left.contains($0.deliveryID) }
+        try Self.release(left.sorted(), claimedBy: number, on: connection)
+        try meter.spend(Int64(batches.count), of: room.target, at: now, on: connection)
       }
       return deliveries
     }
   }
 
-  /// Those of some targets whose pace lets a request go now. Their rows stay locked until the transaction ends: of two
-  /// forwarders only one sends.
-  private static func keepPace(
-    of names: [String], at now: Instant, on connection: isolated Connection
-  ) throws -> Set<String> {
-    guard !names.isEmpty else { return [] }
+  /// How many requests a target may get now.
+  private struct Meter {
+    let allowance: Int64
+    let next: Instant?
+    let used: Int64
+
+    /// Writes down that requests go now.
+    func spend(
+      _ requests: Int64, of target: any Target, at now: Instant, on connection: isolated Connection
+    ) throws {
+      guard requests > 0 else { return }
+      try connection.query(
+        """
+        update forward.target
+        set paced_until = coalesce($2::timestamptz, paced_until), quota_on = ($3::timestamptz at time zone 'UTC')::date,
+          quota_used = $4
+        where name = $1
+        """,
+        [
+          .text(target.configuration.name),
+          Parameter((target.pace?.next(after: requests, at: now, next: next))?.description),
+          .text(now.description), .int(used + requests),
+        ])
+    }
+  }
+
+  /// What targets may get now by their pace and their day's quota. Their rows stay locked until the transaction ends: of
+  /// two forwarders only one sends. A target whose quota is used up is held until the day is over.
+  private static func read(
+    _ targets: [any Target], at now: Instant, on connection: isolated Connection
+  ) throws -> [String: Meter] {
+    guard !targets.isEmpty else { return [:] }
     let rows = try connection.query(
       """
-      select name from forward.target
-      where name = any($1) and (paced_until is null or paced_until <= $2)
+      select name, paced_until, ($2::timestamptz at time zone 'UTC')::date + 1 as tomorrow,
+        case when quota_on = ($2::timestamptz at time zone 'UTC')::date then quota_used else 0 end as quota_used
+      from forward.target
+      where name = any($1)
       order by name
       for update skip locked
-      """, [.texts(names.map { Optional($0) }), .timestamp(microseconds: now.microseconds)])
-    return Set(try rows.map { try $0.text("name") })
+      """, [.texts(targets.map { Optional($0.configuration.name) }), .text(now.description)])
+    var meters: [String: Meter] = [:]
+    for row in rows {
+      let name = try row.text("name")
+      guard let target = targets.first(where: { $0.configuration.name == name }) else { continue }
+      let next = try row.optionalTimestamp("paced_until").map { Instant(microseconds: $0) }
+      let used = try row.int("quota_used")
+      let left = target.configuration.dailyQuota.map { $0 - used }
+      if let left, left <= 0 {
+        try connection.query(
+          """
+          update forward.target
+          set held_until = greatest(held_until, (($2::timestamptz at time zone 'UTC')::date + 1) at time zone 'UTC')
+          where name = $1
+          """, [.text(name), .text(now.description)])
+        continue
+      }
+      let pace = target.pace?.allowance(at: now, next: next) ?? .max
+      meters[name] = Meter(allowance: min(pace, left ?? .max), next: next, used: used)
+    }
+    return meters
   }
 
   /// When the first of some targets may be sent to again, for which something is due by `cutoff` and waits for nothing
@@ -227,38 +304,60 @@ struct DeliverySession: Sendable {
           .ints(ended.map { Int64($0.failures) }), .texts(ended.map { $0.failingSince?.description }),
           .texts(ended.map(\.endedAt.description)), .texts(ended.map(\.body)),
         ])
+      let recorded = Set(try rows.map { try $0.int("delivery_id") })
       // In the order of names: two forwarders must not wait for each other.
       for (target, ends) in Dictionary(grouping: ended, by: \.delivery.target).sorted(by: { $0.key < $1.key }) {
+        let ours = ends.filter { recorded.contains($0.delivery.deliveryID) }
+        func count(_ state: EndedDelivery.State?) -> Int64 {
+          Int64(ours.count { state == nil || $0.state == state })
+        }
         let success = ends.filter { $0.state == .delivered }.map(\.endedAt).max()
         let failure = ends.last { $0.state != .delivered }
         let hold = ends.compactMap { end -> Instant? in
           if case .throttled = end.verdict { end.dueAt } else { nil }
         }.max()
         let isPaused = ends.contains { if case .paused = $0.verdict { true } else { false } }
-        let moved = ends.compactMap { if case .moved(let destination, _) = $0.verdict { destination } else { nil } }
-          .last
+        let rest = ends.compactMap(\.restsUntil).max()
+        let moved = ends.compactMap {
+          if case .moved(let destination, _) = $0.verdict { destination } else { nil }
+        }
+        .last
         try connection.query(
           """
           update forward.target
           set last_success_at = greatest(last_success_at, $2::timestamptz),
             last_error = coalesce($3, last_error), last_error_at = coalesce($4::timestamptz, last_error_at),
             held_until = greatest(held_until, $5::timestamptz), state = case when $6 then 'paused' else state end,
-            moved_from = case when $7::text is null then moved_from else $8 end, moved_to = coalesce($7, moved_to)
+            moved_from = case when $7::text is null then moved_from else $8 end, moved_to = coalesce($7, moved_to),
+            paced_until = greatest(paced_until, $9::timestamptz), attempts = attempts + $10,
+            delivered = delivered + $11, refused = refused + $12
           where name = $1
           """,
           [
             .text(target), Parameter(success?.description), Parameter(failure?.verdict.reason),
-            Parameter(failure?.endedAt.description), Parameter(hold?.description), .bool(isPaused), Parameter(moved),
-            Parameter(addresses[target]),
+            Parameter(failure?.endedAt.description), Parameter(hold?.description), .bool(isPaused),
+            Parameter(moved),
+            Parameter(addresses[target]), Parameter(rest?.description), .int(count(nil)),
+            .int(count(.delivered)),
+            .int(count(.refused)),
           ])
       }
-      return Set(try rows.map { try $0.int("delivery_id") })
+      return recorded
     }
   }
 
   /// Gives up the claims on deliveries that were not sent.
   func release(_ deliveryIDs: [Int64]) async throws {
-    try await connection.query(
+    try await connection.transaction { [number] connection in
+      try Self.release(deliveryIDs, claimedBy: number, on: connection)
+    }
+  }
+
+  private static func release(
+    _ deliveryIDs: [Int64], claimedBy number: Int64, on connection: isolated Connection
+  ) throws {
+    guard !deliveryIDs.isEmpty else { return }
+    try connection.query(
       "update forward.delivery set claim = null where delivery_id = any($1) and claim = $2",
       [.ints(deliveryIDs), .int(number)])
   }

@@ -110,10 +110,12 @@ public struct Forwarder: Sendable {
       }
     }
     await connection.close()
-    return targets.flatMap { target in
+    return targets.flatMap { target -> [(target: String, request: String)] in
       let name = target.configuration.name
-      return due.filter { $0.target == name }.map(\.parcel).chunks(of: target.batchSize).map {
-        (name, target.request(carrying: $0, at: now).masked)
+      var left = due.filter { $0.target == name }.map(\.parcel)
+      return target.batches(of: left).map { count in
+        defer { left.removeFirst(count) }
+        return (name, target.outgoing(Array(left.prefix(count)), at: now).masked)
       }
     }
   }
@@ -122,14 +124,17 @@ public struct Forwarder: Sendable {
 
   /// The lanes of one run and where their answers come in.
   private struct Exchange: Sendable {
+    /// Long enough for an answer that names each of a full batch.
+    private static let bodyLimit = 1 << 20
+
     let mailbox: Mailbox<Lane.Answer>
     let clients: [HTTPClient]
     let lanes: [Lane]
 
     init(_ targets: [any Target], _ settings: Settings, now: @escaping @Sendable () -> Instant) {
       let mailbox = Mailbox<Lane.Answer>()
-      let open = HTTPClient(allowsPrivateNetwork: true, timeout: settings.timeout)
-      let guarded = HTTPClient(allowsPrivateNetwork: false, timeout: settings.timeout)
+      let open = HTTPClient(allowsPrivateNetwork: true, timeout: settings.timeout, bodyLimit: Self.bodyLimit)
+      let guarded = HTTPClient(allowsPrivateNetwork: false, timeout: settings.timeout, bodyLimit: Self.bodyLimit)
       self.mailbox = mailbox
       clients = [open, guarded]
       lanes = targets.map { target in
@@ -244,10 +249,11 @@ public struct Forwarder: Sendable {
       course.nextLook = .now + .seconds(1)
     }
     let counts = course.inHand.values.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
-    let room = exchange.lanes.compactMap { lane -> (target: any Target, count: Int)? in
+    let room = exchange.lanes.compactMap { lane -> Room? in
       let count = lane.capacity - counts[lane.name, default: 0]
       // Not for a few at a time: each taking costs the database the same, however many there are.
-      return lane.isStopped || count < (lane.capacity + 1) / 2 ? nil : (lane.target, count)
+      return lane.isStopped || count < (lane.capacity + 1) / 2
+        ? nil : Room(target: lane.target, count: count, limit: lane.limit)
     }
     guard !room.isEmpty else { return cutoff != nil && course.inHand.isEmpty && course.ended.isEmpty }
     let now = now()
@@ -256,10 +262,10 @@ public struct Forwarder: Sendable {
     for delivery in claimed { course.inHand[delivery.deliveryID] = delivery.target }
     for lane in exchange.lanes {
       let deliveries = claimed.filter { $0.target == lane.name }
-      if !deliveries.isEmpty { lane.send(deliveries.sorted { $0.deliveryID < $1.deliveryID }) }
+      if !deliveries.isEmpty { lane.send(deliveries) }
     }
     // What only waits for its target's pace is due, and this pass sends it.
-    let paced = targets.filter { $0.interval != nil }.map(\.configuration.name)
+    let paced = targets.filter { $0.pace != nil }.map(\.configuration.name)
     guard !paced.isEmpty,
       let next = try await session.nextPace(
         of: paced, at: now, cutoff: cutoff ?? now, ended: course.endedClaims)
@@ -288,10 +294,12 @@ public struct Forwarder: Sendable {
   /// What an answer means for each delivery of its request.
   private func ends(of answer: Lane.Answer) -> [EndedDelivery] {
     zip(answer.deliveries, answer.verdicts).map { delivery, verdict in
-      let end = end(of: delivery, verdict, status: answer.status, at: answer.at)
+      var end = end(of: delivery, verdict, status: answer.status, at: answer.at)
       report(
         .attempted(
-          target: delivery.target, eventID: delivery.parcel.eventID, status: answer.status, verdict: end.verdict))
+          target: delivery.target, eventID: delivery.parcel.eventID, status: answer.status,
+          verdict: end.verdict))
+      end.restsUntil = answer.rest.map { Instant(microseconds: answer.at.microseconds + $0) }
       return end
     }
   }
@@ -341,12 +349,5 @@ public struct Forwarder: Sendable {
       let wait = seconds.map { min(max($0, 1), longest) * 1_000_000 } ?? min(scheduled, longest * 1_000_000)
       return later(wait, reason)
     }
-  }
-}
-
-extension Array {
-  /// The elements in order, so many at a time.
-  func chunks(of size: Int) -> [[Element]] {
-    stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
   }
 }

@@ -13,6 +13,8 @@ final class Lane: Sendable {
     let verdicts: [Verdict]
     let status: Int?
     let at: Instant
+    /// Nothing more may be sent before, in microseconds from then.
+    var rest: Int64?
   }
 
   private struct State {
@@ -38,7 +40,7 @@ final class Lane: Sendable {
   ) {
     self.target = target
     // A target with a pace is sent one request at a time.
-    self.width = target.interval == nil ? width : 1
+    self.width = target.isMetered ? 1 : width
     self.client = client
     self.mailbox = mailbox
     self.now = now
@@ -50,9 +52,12 @@ final class Lane: Sendable {
   /// How many deliveries it takes in hand: enough that it need not wait for the database, and no more than it can send
   /// in a few rounds.
   var capacity: Int {
-    if target.interval != nil { return target.batchSize }
+    if let pace = target.pace { return target.batchSize * Int(pace.burst) }
     return target.batchSize == 1 ? width * 16 : 2 * target.batchSize
   }
+
+  /// How many deliveries a request may carry at most.
+  var limit: Int { state.withLock { $0.limit ?? .max } }
 
   /// Puts deliveries at the end of the queue.
   func send(_ deliveries: [HeldDelivery]) {
@@ -84,7 +89,7 @@ final class Lane: Sendable {
 
   private func advance() {
     while let batch = next() {
-      let request = target.request(carrying: batch.map(\.parcel), at: now())
+      let request = target.outgoing(batch.map(\.parcel), at: now())
       client.start(request) { [self] result in
         finish(batch, result)
         advance()
@@ -109,7 +114,9 @@ final class Lane: Sendable {
     switch result {
     case .success(let response):
       let verdicts = target.verdicts(on: response, carrying: batch.map(\.parcel), at: now)
-      answer = Answer(deliveries: batch, verdicts: verdicts, status: response.status, at: now)
+      answer = Answer(
+        deliveries: batch, verdicts: verdicts, status: response.status, at: now,
+        rest: verdicts.contains(.delivered) ? target.rest(after: response) : nil)
     case .failure(let failure):
       answer = Answer(deliveries: batch, verdicts: batch.map { _ in Verdict(failure) }, status: nil, at: now)
     }
@@ -124,7 +131,7 @@ final class Lane: Sendable {
       if isHeld { state.isStopped = true }
       if answer.verdicts.contains(where: { if case .divided = $0 { true } else { false } }) {
         state.limit = max(1, min(batch.count, state.limit ?? .max) / 2)
-      } else if let limit = state.limit, batch.count == limit, answer.verdicts.contains(.delivered) {
+      } else if let limit = state.limit, answer.verdicts.contains(.delivered) {
         // Slowly: what was too large once may have been one delivery.
         state.limit = limit + (limit + 3) / 4 >= target.batchSize ? nil : limit + (limit + 3) / 4
       }

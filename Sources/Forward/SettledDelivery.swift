@@ -64,6 +64,7 @@ struct SettledDelivery {
     announcement = Announcement(event)
     announcement.product = try Self.product(row, "product_id", "product_name")
     announcement.nextProduct = try Self.product(row, "next_product_id", "next_product_name")
+    announcement.plan = try Self.plan(of: event, row)
     deliveryID = try row.int("delivery_id")
     target = try row.text("target")
     source = try row.text("source")
@@ -76,6 +77,24 @@ struct SettledDelivery {
 
   private static func product(_ row: Row, _ id: String, _ name: String) throws -> Announcement.Product? {
     try row.optionalText(id).map { Announcement.Product(id: $0, name: try row.optionalText(name)) }
+  }
+
+  /// What the subscription costs: what it renews for, else its list price, else what was paid without an offer.
+  private static func plan(of event: Event, _ row: Row) throws -> Announcement.Plan? {
+    guard let period = try event.transaction?.period.value ?? row.optionalText("product_period"),
+      [nil, .autoRenewable].contains(event.transaction?.type.value)
+    else { return nil }
+    var price = event.renewal?.renewalPrice.value
+    if price == nil, let listed = try row.optionalInt("list_price"),
+      let currency = try row.optionalText("list_currency")
+    {
+      price = Money(amount: Micros(listed), currency: currency)
+    }
+    if price == nil, let transaction = event.transaction, transaction.offer.value == nil {
+      price = transaction.price.value
+    }
+    guard let price, price.amount.value > 0 else { return nil }
+    return Announcement.Plan(price: price, period: period)
   }
 
   /// Converts the money that the events moved, wherever there is a rate.

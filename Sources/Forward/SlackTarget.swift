@@ -7,6 +7,7 @@ public struct SlackTarget: Target {
   /// What the configuration says.
   public let configuration: TargetConfiguration
   private let url: String
+  private let template: ChatTemplate?
 
   /// Creates the target.
   ///
@@ -18,33 +19,69 @@ public struct SlackTarget: Target {
     }
     self.configuration = configuration
     self.url = url
+    template = try ChatTemplate(configuration)
   }
 
   /// Slack takes a message a second from a webhook.
-  public var interval: Int64? { 1 }
+  public var usualPace: Pace? { Pace(perMinute: 60) }
+
+  /// As many as stay under Slack's fifty blocks.
+  public var batchSize: Int { 12 }
+
+  /// One, or when many come at once as many as stay under Slack's limit for all blocks.
+  public func batch(of parcels: ArraySlice<Parcel>) -> Int {
+    parcels.count > ChatMessage.many
+      ? parcels.fitting(12_000, atMost: batchSize) { $0.body.utf16.count } : 1
+  }
 
   /// Blocks, and beside them the text that notifications show.
   public func body(for announcement: Announcement) -> String {
-    let message = ChatMessage(announcement)
-    let values = message.lines.map(\.value).joined(separator: ", ")
+    let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
+    let values = message.lines.map(\.value.text).joined(separator: ", ")
     let title = ChatMessage.cut(message.title, to: 150)
-    var blocks = [Block(type: "header", text: Text(type: "plain_text", text: title, emoji: true))]
-    let fields = message.lines.map { Text(marked: "*\($0.label)*\n\(ChatMessage.escaped($0.value))") }
-    if !fields.isEmpty { blocks.append(Block(type: "section", fields: fields)) }
-    blocks.append(Block(type: "context", elements: [Text(marked: ChatMessage.escaped(message.footer))]))
     let text = values.isEmpty ? title : "\(title): \(ChatMessage.escaped(values))"
+    if let template {
+      let section = Block(
+        type: "section",
+        text: Text(marked: ChatMessage.cutMarked(template.text(message, marked), to: 3000)))
+      return JSONForm.text(Body(blocks: [section], text: text))
+    }
+    var blocks = [Block(type: "header", text: Text(type: "plain_text", text: title, emoji: true))]
+    let fields = message.lines.map { Text(marked: "*\($0.label)*\n\(marked($0.value))") }
+    if !fields.isEmpty { blocks.append(Block(type: "section", fields: fields)) }
+    blocks.append(
+      Block(type: "context", elements: [Text(marked: ChatMessage.escaped(message.footer))]))
     return JSONForm.text(Body(blocks: blocks, text: text))
+  }
+
+  private func marked(_ value: ChatMessage.Value) -> String {
+    let text = ChatMessage.escaped(value.text)
+    return value.link.map { "<\($0.replacing("&", with: "&amp;"))|\(text.replacing("|", with: "¦"))>" } ?? text
   }
 
   /// The address is the secret.
   public func request(carrying parcels: [Parcel], at now: Instant) -> HTTPRequest {
     HTTPRequest(
-      url: url, headers: [.init("content-type", "application/json; charset=utf-8")], body: Array(parcels[0].body.utf8))
+      url: url, headers: [.init("content-type", "application/json; charset=utf-8")],
+      body: Array(parcels.count == 1 ? parcels[0].body.utf8 : joined(parcels).utf8))
+  }
+
+  /// Several messages as one, a line between them.
+  private func joined(_ parcels: [Parcel]) -> String {
+    let bodies = parcels.compactMap { JSONForm.read(Body.self, from: Array($0.body.utf8)) }
+    let blocks = bodies.map(\.blocks).joined(separator: [Block(type: "divider")])
+    let text =
+      "\(bodies.count) events: "
+      + bodies.map { $0.text.prefix { $0 != ":" } }.joined(separator: ", ")
+    return JSONForm.text(Body(blocks: Array(blocks), text: text))
   }
 
   /// What the status and Slack's word for it say. The word is shown where it can be nothing else.
-  public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant) -> [Verdict] {
-    [verdict(on: response, at: now)]
+  public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant)
+    -> [Verdict]
+  {
+    let verdict = verdict(on: response, at: now)
+    return parcels.map { _ in parcels.count > 1 ? verdict.dividing : verdict }
   }
 
   private func verdict(on response: HTTPResponse, at now: Instant) -> Verdict {
@@ -97,19 +134,19 @@ public struct SlackTarget: Target {
     var seconds: Int64? { retryAfter.flatMap { Int64(exactly: $0.rounded(.up)) } }
   }
 
-  private struct Body: Encodable {
+  private struct Body: Codable {
     let blocks: [Block]
     let text: String
   }
 
-  private struct Block: Encodable {
+  private struct Block: Codable {
     let type: String
     var text: Text?
     var fields: [Text]?
     var elements: [Text]?
   }
 
-  private struct Text: Encodable {
+  private struct Text: Codable {
     let type: String
     let text: String
     var emoji: Bool?

@@ -15,8 +15,12 @@ public protocol Target: Sendable {
   /// There is at least one.
   func batch(of parcels: ArraySlice<Parcel>) -> Int
 
-  /// How many seconds must lie between two requests; `nil` when the target sets no pace.
-  var interval: Int64? { get }
+  /// How fast the service wants to be sent to; `nil` when it sets no pace. What the configuration says comes first.
+  var usualPace: Pace? { get }
+
+  /// How long nothing may be sent after an answer that took what was sent, in microseconds; `nil` for no longer than the
+  /// pace says.
+  func rest(after response: HTTPResponse) -> Int64?
 
   /// What an answer may replace of where requests go (``Verdict/moved(to:reason:)``), as the configuration has it; `nil`
   /// for a target that never moves.
@@ -40,9 +44,40 @@ extension Target {
   /// As many as a request may carry.
   public func batch(of parcels: ArraySlice<Parcel>) -> Int { min(parcels.count, batchSize) }
   /// No pace.
-  public var interval: Int64? { nil }
+  public var usualPace: Pace? { nil }
+  /// No rest.
+  public func rest(after response: HTTPResponse) -> Int64? { nil }
   /// It never moves.
   public var address: String? { nil }
+}
+
+extension Target {
+  /// How fast it is sent to; `nil` for as fast as it answers.
+  var pace: Pace? { configuration.pace ?? usualPace }
+
+  /// Whether requests to it are counted: by a pace or a day's quota.
+  var isMetered: Bool { pace != nil || configuration.dailyQuota != nil }
+
+  /// The request that carries these deliveries, as it leaves.
+  func outgoing(_ parcels: [Parcel], at now: Instant) -> HTTPRequest {
+    var request = request(carrying: parcels, at: now)
+    request.tls = configuration.tls
+    return request
+  }
+
+  /// How many of these deliveries each of the next requests carries.
+  ///
+  /// - Parameter limit: how many one request may carry at most, beside what the target says.
+  func batches(of parcels: [Parcel], limit: Int = .max) -> [Int] {
+    var counts: [Int] = []
+    var start = 0
+    while start < parcels.count {
+      let count = batch(of: parcels[start..<min(parcels.count, start + min(batchSize, limit))])
+      counts.append(count)
+      start += count
+    }
+    return counts
+  }
 }
 
 extension ArraySlice<Parcel> {

@@ -1,3 +1,4 @@
+public import HTTP
 public import Vocabulary
 
 /// What the configuration says of one target.
@@ -38,6 +39,18 @@ public struct TargetConfiguration: Sendable, Equatable {
   public var maximumAge: Int64 = 86_400
   /// Events before this moment are not sent; `nil` for the moment when the target was added.
   public var from: Instant?
+  /// How fast it is sent to; `nil` for the service's own pace.
+  public var pace: Pace?
+  /// How many requests it may get in a day of UTC; `nil` for any number.
+  public var dailyQuota: Int64?
+  /// Whether what is told of one subscription is sent one after the other, in the order it happened.
+  public var isOrdered = false
+  /// What messages to people say, in place of the usual lines; `nil` for those.
+  public var template: String?
+  /// Where each app shows a subscriber: its key, and an address with `{subscriber_id}` in it.
+  public var subscriberURLs: [String: String] = [:]
+  /// Whom it believes, and whom it is shown.
+  public var tls = TLSOptions()
   /// Whether requests may go to addresses that are not public, and without TLS.
   public var allowsPrivateNetwork = false
 

@@ -20,6 +20,8 @@ public struct TargetRegister: Sendable {
     public var delivered: Int
     /// Deliveries refused.
     public var refused: Int
+    /// Which share of the attempts was taken, from 0 to 1, by how often each was made; `nil` before the first.
+    public var successRate: Double?
     /// When it last took one.
     public var lastSuccess: Instant?
     /// Why it last did not.
@@ -45,8 +47,8 @@ public struct TargetRegister: Sendable {
         try connection.query(
           """
           insert into forward.target as known (
-            name, type, added_at, starts_at, max_age, events, apps, environments, countries, minimum_amount)
-          values ($1, $2, $3, coalesce($4, $3), make_interval(secs => $5), $6, $7, $8, $9, $10)
+            name, type, added_at, starts_at, max_age, events, apps, environments, countries, minimum_amount, is_ordered)
+          values ($1, $2, $3, coalesce($4, $3), make_interval(secs => $5), $6, $7, $8, $9, $10, $11)
           on conflict (name) do update
           set type = excluded.type, is_configured = true,
             added_at = case when known.is_configured then known.added_at else excluded.added_at end,
@@ -57,23 +59,23 @@ public struct TargetRegister: Sendable {
             end,
             max_age = excluded.max_age, events = excluded.events, apps = excluded.apps,
             environments = excluded.environments, countries = excluded.countries,
-            minimum_amount = excluded.minimum_amount
+            minimum_amount = excluded.minimum_amount, is_ordered = excluded.is_ordered
           where not known.is_configured
             or known.starts_at <> case
               when excluded.starts_at is distinct from excluded.added_at then excluded.starts_at
               else known.added_at
             end
             or (known.type, known.max_age, known.events, known.apps, known.environments, known.countries,
-              known.minimum_amount)
+              known.minimum_amount, known.is_ordered)
             is distinct from (excluded.type, excluded.max_age, excluded.events, excluded.apps, excluded.environments,
-              excluded.countries, excluded.minimum_amount)
+              excluded.countries, excluded.minimum_amount, excluded.is_ordered)
           """,
           [
             .text(target.name), .text(target.type), .timestamp(microseconds: second),
             Parameter(microseconds: target.from?.microseconds), .int(target.maximumAge),
             target.events.map { .texts($0.map(\.rawValue)) } ?? nil, target.apps.map { .texts($0) } ?? nil,
             .texts(target.environments.map(\.rawValue)), target.countries.map { .texts($0) } ?? nil,
-            Parameter(target.minimumAmount?.value),
+            Parameter(target.minimumAmount?.value), .bool(target.isOrdered),
           ])
       }
       try connection.query(
@@ -90,7 +92,8 @@ public struct TargetRegister: Sendable {
         count(*) filter (where delivery.state = 'waiting') as waiting,
         min(delivery.due_at) filter (where delivery.state = 'waiting') as oldest_due,
         count(*) filter (where delivery.state = 'delivered') as delivered,
-        count(*) filter (where delivery.state = 'refused') as refused, target.last_success_at, target.last_error
+        count(*) filter (where delivery.state = 'refused') as refused, target.last_success_at, target.last_error,
+        round(target.delivered::numeric / nullif(target.attempts, 0), 4)::text as success_rate
       from forward.target
       left join forward.delivery on delivery.target = target.name
       where target.is_configured
@@ -103,6 +106,7 @@ public struct TargetRegister: Sendable {
         waiting: Int(try row.int("waiting")),
         oldestDue: try row.optionalTimestamp("oldest_due").map { Instant(microseconds: $0) },
         delivered: Int(try row.int("delivered")), refused: Int(try row.int("refused")),
+        successRate: try row.optionalText("success_rate").flatMap(Double.init),
         lastSuccess: try row.optionalTimestamp("last_success_at").map { Instant(microseconds: $0) },
         lastError: try row.optionalText("last_error"))
     }
@@ -137,8 +141,8 @@ public struct TargetRegister: Sendable {
   public enum Selection: Sendable, Equatable {
     /// What was refused.
     case refused
-    /// What was refused, and every event since a moment that the target wants and was never sent.
-    case since(Instant)
+    /// What was refused, and every event since a moment, and before another, that the target wants and was never sent.
+    case since(Instant, until: Instant? = nil)
     /// One event, also when it was delivered.
     case event(String)
   }
@@ -160,24 +164,26 @@ public struct TargetRegister: Sendable {
       case .refused:
         again = try connection.query(
           "\(renewed) and state = 'refused' returning delivery_id", [.text(name), moment])
-      case .since(let start):
+      case .since(let start, let end):
         let from = Parameter.timestamp(microseconds: start.microseconds)
+        let until = Parameter(microseconds: end?.microseconds)
         again = try connection.query(
           """
           \(renewed) and state = 'refused' and exists (
             select from ingest.event
             where event.subscription_key = delivery.subscription_key and event.app_id = delivery.app_id
-              and event.source = delivery.source and event.event_id = delivery.event_id and event.occurred_at >= $3)
+              and event.source = delivery.source and event.event_id = delivery.event_id and event.occurred_at >= $3
+              and event.occurred_at < coalesce($4::timestamptz, 'infinity'))
           returning delivery_id
-          """, [.text(name), moment, from])
+          """, [.text(name), moment, from, until])
         made = try connection.query(
-          SQLFiles.text("forward/replay.sql"), [.text(name), moment, from, nil])
+          SQLFiles.text("forward/replay.sql"), [.text(name), moment, from, nil, until])
       case .event(let eventID):
         again = try connection.query(
           "\(renewed) and event_id = $3 returning delivery_id", [.text(name), moment, .text(eventID)])
         if again.isEmpty {
           made = try connection.query(
-            SQLFiles.text("forward/replay.sql"), [.text(name), moment, nil, .text(eventID)])
+            SQLFiles.text("forward/replay.sql"), [.text(name), moment, nil, .text(eventID), nil])
         }
       }
       return again.count + made.count

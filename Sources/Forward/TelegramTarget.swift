@@ -9,6 +9,7 @@ public struct TelegramTarget: Target {
   private let url: String
   private let token: String
   private let chatID: String
+  private let template: ChatTemplate?
 
   /// Creates the target.
   ///
@@ -26,36 +27,77 @@ public struct TelegramTarget: Target {
     self.configuration = configuration
     self.token = token
     self.chatID = chatID
+    template = try ChatTemplate(configuration)
     url = "\(base)/bot\(token)/sendMessage"
   }
 
   /// A message a second to a person, twenty a minute to a group or a channel.
-  public var interval: Int64? { (Int64(chatID) ?? -1) > 0 ? 1 : 3 }
+  public var usualPace: Pace? { Pace(perMinute: (Int64(chatID) ?? -1) > 0 ? 60 : 20) }
 
   /// The chat: a group that becomes a supergroup gets another number.
   public var address: String? { chatID }
 
+  /// As many as a message can hold.
+  public var batchSize: Int { 20 }
+
+  /// One, or when many come at once as many as stay under Telegram's 4096 characters and are of one form.
+  public func batch(of parcels: ArraySlice<Parcel>) -> Int {
+    guard parcels.count > ChatMessage.many else { return 1 }
+    let bodies = parcels.prefix(batchSize).map {
+      JSONForm.read(Body.self, from: Array($0.body.utf8))
+    }
+    let alike = bodies.prefix { $0 != nil && $0?.parseMode == bodies[0]?.parseMode }
+    return parcels.prefix(max(alike.count, 1)).fitting(4000, atMost: batchSize) {
+      $0.body.utf16.count
+    }
+  }
+
   /// The message without its chat, which a request adds: it may have moved by then.
   public func body(for announcement: Announcement) -> String {
-    let message = ChatMessage(announcement)
+    let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
+    if let template {
+      return JSONForm.text(Body(parseMode: "HTML", text: template.text(message, Self.marked)))
+    }
     let lines =
-      ["<b>\(message.title)</b>"] + message.lines.map { "\($0.label): \(ChatMessage.escaped($0.value))" }
+      ["<b>\(message.title)</b>"] + message.lines.map { "\($0.label): \(Self.marked($0.value))" }
       + [ChatMessage.escaped(message.footer)]
     return JSONForm.text(Body(parseMode: "HTML", text: lines.joined(separator: "\n")))
+  }
+
+  /// A value as HTML. Telegram makes links, mentions and commands of what looks like one, but not in code.
+  private static func marked(_ value: ChatMessage.Value) -> String {
+    let text = ChatMessage.escaped(value.text)
+    if let link = value.link {
+      return "<a href=\"\(link.replacing("&", with: "&amp;"))\">\(text)</a>"
+    }
+    return value.text.contains(/[@#\/]|\$[A-Za-z]|\.[A-Za-z]/) ? "<code>\(text)</code>" : text
   }
 
   /// The token is a part of the address.
   public func request(carrying parcels: [Parcel], at now: Instant) -> HTTPRequest {
     let chat = parcels[0].destination ?? chatID
     let chatText = Int64(chat).map { String($0) } ?? JSONForm.text(chat)
+    let body = parcels.count == 1 ? parcels[0].body : Self.joined(parcels)
     return HTTPRequest(
       url: url, headers: [.init("content-type", "application/json")],
-      body: Array("{\"chat_id\":\(chatText),\(parcels[0].body.dropFirst())".utf8), secrets: [token])
+      body: Array("{\"chat_id\":\(chatText),\(body.dropFirst())".utf8), secrets: [token])
+  }
+
+  /// Several messages as one, an empty line between them.
+  private static func joined(_ parcels: [Parcel]) -> String {
+    let bodies = parcels.compactMap { JSONForm.read(Body.self, from: Array($0.body.utf8)) }
+    return JSONForm.text(
+      Body(parseMode: bodies.first?.parseMode, text: bodies.map(\.text).joined(separator: "\n\n")))
   }
 
   /// What Telegram's answer says, by its own code where it has one.
-  public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant) -> [Verdict] {
-    [verdict(on: response, carrying: parcels[0], at: now)]
+  public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant)
+    -> [Verdict]
+  {
+    parcels.map { parcel in
+      let verdict = verdict(on: response, carrying: parcel, at: now)
+      return parcels.count > 1 ? verdict.dividing : verdict
+    }
   }
 
   private func verdict(on response: HTTPResponse, carrying parcel: Parcel, at now: Instant) -> Verdict {
@@ -96,8 +138,10 @@ public struct TelegramTarget: Target {
       let body = JSONForm.read(Body.self, from: Array(parcel.body.utf8)),
       body.parseMode != nil
     {
-      // Once: without markup, so that what is to be told is not lost. It has none but this, whose values are escaped.
-      let plain = ChatMessage.unescaped(body.text.replacing("<b>", with: "").replacing("</b>", with: ""))
+      // Once: without markup, so that what is to be told is not lost. Values are escaped: every tag is the program's own.
+      // What would be a mention or a link is broken by a character that nobody sees.
+      let plain = ChatMessage.unescaped(body.text.replacing(/<[^>]*>/, with: ""))
+        .replacing("@", with: "@\u{2060}").replacing("://", with: ":\u{2060}//")
       return .reworded(
         body: JSONForm.text(Body(parseMode: nil, text: isTooLong ? ChatMessage.cut(plain, to: 1000) : plain)),
         reason: reason)

@@ -35,7 +35,7 @@ public struct Trial: Sendable, Equatable {
     var trial = Trial(verdict: .refused(reason: "no verdict"), status: nil)
     // What a delivery would be sent again for at once, it is here too; a target that goes on asking has had its chance.
     for _ in 1...3 {
-      switch await client.send(target.request(carrying: [parcel], at: now)) {
+      switch await client.send(target.outgoing([parcel], at: now)) {
       case .success(let response):
         guard let verdict = target.verdicts(on: response, carrying: [parcel], at: now).first else { return trial }
         trial = Trial(verdict: verdict, status: response.status)

@@ -43,6 +43,15 @@ public enum Verdict: Sendable, Equatable {
     }
   }
 
+  /// What the verdict on a message that tells of several events means for each: one that is not taken as it is, is sent
+  /// again in parts, so that what is wrong with one event stays with it.
+  var dividing: Verdict {
+    switch self {
+    case .refused(let reason), .reworded(_, let reason): .divided(reason: reason)
+    default: self
+    }
+  }
+
   /// The same verdict, saying why in other words.
   func saying(_ reason: String) -> Verdict {
     switch self {

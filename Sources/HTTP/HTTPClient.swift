@@ -246,6 +246,13 @@ private final class Engine: @unchecked Sendable {
     _ = curl_shim_set_long(handle, CURLOPT_NOSIGNAL, 1)
     _ = curl_shim_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds)
     _ = curl_shim_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, min(milliseconds, 10_000))
+    // The connections that are kept are told apart by these, so none is used for a request that believes others.
+    for (option, path) in [
+      (CURLOPT_CAINFO, request.tls.authorityFile), (CURLOPT_SSLCERT, request.tls.certificateFile),
+      (CURLOPT_SSLKEY, request.tls.keyFile),
+    ] {
+      if let path { _ = curl_shim_set_text(handle, option, path) }
+    }
     _ = curl_shim_set_pointer(handle, CURLOPT_HTTPHEADER, transfer.list)
     switch request.method {
     case .get: _ = curl_shim_set_long(handle, CURLOPT_HTTPGET, 1)

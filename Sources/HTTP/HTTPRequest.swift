@@ -32,6 +32,8 @@ public struct HTTPRequest: Sendable, Equatable {
   public var body: [UInt8]
   /// What must not be shown of the headers and the body.
   public var secrets: [String]
+  /// Whom the other side's certificate must come from.
+  public var tls = TLSOptions()
 
   /// Creates a request.
   public init(_ method: Method = .post, url: String, headers: [Header], body: [UInt8], secrets: [String] = []) {

@@ -74,7 +74,8 @@ struct ReportsService: HTTPService {
     if head.path == "/", head.query.contains(where: { $0.name == "token" }) { return exchanged }
     if let page = WebPage.answer(to: head.path) { return page }
     switch head.path {
-    case "/metrics": return HTTPAnswer(200, type: "text/plain; version=0.0.4; charset=utf-8", metrics())
+    case "/metrics":
+      return HTTPAnswer(200, type: "text/plain; version=0.0.4; charset=utf-8", metrics() + (await targetCounters()))
     case "/v1/reports": return await list()
     default:
       let segments = head.segments
@@ -109,6 +110,16 @@ struct ReportsService: HTTPService {
       return .json(String(decoding: try encoder.encode(shapes), as: UTF8.self) + "\n")
     } catch {
       return failed(error)
+    }
+  }
+
+  /// Nothing when the database cannot be read: the program's own figures are then still told.
+  private func targetCounters() async -> String {
+    do {
+      return try await withConnection { try await TargetCounters.text($0) }
+    } catch {
+      report(.reportFailed(error: "\(error)"))
+      return ""
     }
   }
 

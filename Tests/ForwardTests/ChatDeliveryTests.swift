@@ -82,7 +82,7 @@ struct ChatDeliveryTests {
     let target = TargetConfiguration.slack(receiver)
     let bench = try await DeliveryBench([target])
     try await store(bench, 2)
-    let targets: [(target: any Target, count: Int)] = [(try target.makeTarget(), 1)]
+    let targets = [Room(target: try target.makeTarget(), count: 1)]
     let first = try await DeliverySession.begin(bench.database.connectionString)
     let second = try await DeliverySession.begin(bench.database.connectionString)
     let now = bench.clock.now

@@ -65,6 +65,42 @@ struct ForwarderTests {
     #expect(slow.requests.count == 4)
   }
 
+  @Test(
+    "a target that answers slowly, never, with 429 or not at all delays none of four others",
+    arguments: ["slowly", "never", "429", "broken"])
+  func brokenTarget(kind: String) async throws {
+    let broken = HTTPReceiver { _, _ in
+      switch kind {
+      case "slowly": .held(200)
+      case "never": .silence
+      case "429": .status(429, headers: ["retry-after": "3600"])
+      default: .close
+      }
+    }
+    let receivers = (0..<4).map { _ in HTTPReceiver() }
+    let targets =
+      [TargetConfiguration.webhook(broken, name: "broken")]
+      + receivers.enumerated().map { .webhook($1, name: "good-\($0)") }
+    let bench = try await DeliveryBench(targets)
+    for number in 1...40 { try await bench.store(bench.event("e\(number)", transaction: "t\(number)")) }
+    var settings = Forwarder.Settings()
+    settings.grace = .milliseconds(20)
+    settings.pause = .milliseconds(10)
+    let forwarder = try bench.forwarder(targets, settings: settings)
+    let task = Task { try await forwarder.run() }
+    // The broken one never comes to an end: that the others do does not wait for it.
+    for receiver in receivers { try await receiver.received(40) }
+    try await broken.received(1)
+    try await waiting(for: "the good ones' deliveries") {
+      try await bench.deliveries().count { $0["state"] == "delivered" } == 160
+    }
+    task.cancel()
+    try await task.value
+    #expect(try await bench.deliveries().filter { $0["state"] == "delivered" }.allSatisfy { $0["target"] != "broken" })
+    for receiver in receivers { #expect(receiver.requests.count == 40) }
+    broken.release()
+  }
+
   @Test("one delivery that always fails does not stop those behind it")
   func failingDelivery() async throws {
     let receiver = HTTPReceiver { _, request in .status(request.text.contains("\"e1\"") ? 500 : 200) }
@@ -82,7 +118,8 @@ struct ForwarderTests {
     try await bench.store(bench.event("e1"))
     let session = try await DeliverySession.begin(bench.database.connectionString)
     let claimed = try await session.claim(
-      room: [(try target.makeTarget(), 8)], at: bench.clock.now, cutoff: bench.clock.now, ended: [], inHand: [])
+      room: [Room(target: try target.makeTarget(), count: 8)], at: bench.clock.now,
+      cutoff: bench.clock.now, ended: [], inHand: [])
     #expect(claimed.count == 1)
     #expect(try await bench.forward(target) == ForwardSummary(waiting: 1))
     #expect(receiver.requests.isEmpty)
@@ -102,7 +139,8 @@ struct ForwarderTests {
     try await bench.store(bench.event("e1"))
     let session = try await DeliverySession.begin(bench.database.connectionString)
     let claimed = try await session.claim(
-      room: [(try target.makeTarget(), 8)], at: bench.clock.now, cutoff: bench.clock.now, ended: [], inHand: [])
+      room: [Room(target: try target.makeTarget(), count: 8)], at: bench.clock.now,
+      cutoff: bench.clock.now, ended: [], inHand: [])
     try await bench.connection.execute("update forward.delivery set claim = null")
     #expect(try await bench.forward(target).delivered == 1)
     let late = EndedDelivery(

@@ -236,6 +236,45 @@ struct ForwardCommandTests {
     receiver.release()
   }
 
+  @Test(
+    "killed again and again while ten thousand events are delivered, each arrives under its id, and no more are repeated than were in hand"
+  )
+  func killedAgainAndAgain() async throws {
+    let receiver = HTTPReceiver()
+    try await configure(receiver)
+    let now = Instant.current
+    let lines = (0..<10_000).map { number in
+      """
+      {"event_id": "e\(number)", "kind": "subscription_renewed", "occurred_at": "\(now)", "app": "video", \
+      "store": "app_store", "environment": "Production", "original_transaction_id": "\(number)"}
+      """
+    }
+    let stored = try await run(["ingest", "--source", "tenure", "-"], input: lines.joined(separator: "\n"))
+    try #require(stored.code == 0, "\(stored.errors)")
+    var kills = 0
+    while receiver.requests.count < 9000 {
+      let goal = receiver.requests.count + 800
+      let program = try start(["forward"])
+      try await receiver.received(goal)
+      program.send(SIGKILL)
+      #expect(await program.ended().code == 128 + SIGKILL)
+      kills += 1
+    }
+    try await waiting(for: "the killed forwarder's connections to end") {
+      try await connection.query(
+        "select from pg_stat_activity where application_name = 'tenure forward' and datname = current_database()"
+      ).isEmpty
+    }
+    #expect(try await forward()["waiting"] == 0)
+    let ids = receiver.requests.compactMap { $0.headers["webhook-id"] }
+    #expect(Set(ids) == Set((0..<10_000).map { "e\($0)" }))
+    #expect(kills > 5)
+    // Eight requests under way, and what is claimed with them: sixteen times as many.
+    #expect(ids.count - 10_000 <= kills * 128)
+    let left = try await connection.query("select from report.deliveries where state <> 'delivered'")
+    #expect(left.isEmpty)
+  }
+
   @Test("told to end, a forwarder waits for the answer it is about to get, and ends with 0")
   func terminated() async throws {
     let receiver = HTTPReceiver { _, _ in .held(200) }

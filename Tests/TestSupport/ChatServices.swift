@@ -26,7 +26,10 @@ public enum SlackService {
       let texts: [[String: Any]]
       switch block["type"] as? String {
       case "header": (limit, texts) = (150, [block["text"] as? [String: Any] ?? [:]])
-      case "section": (limit, texts) = (2000, block["fields"] as? [[String: Any]] ?? [])
+      case "section":
+        let text = block["text"] as? [String: Any]
+        (limit, texts) = text.map { (3000, [$0]) } ?? (2000, block["fields"] as? [[String: Any]] ?? [])
+      case "divider": continue
       case "context": (limit, texts) = (2000, block["elements"] as? [[String: Any]] ?? [])
       default: return refuse("invalid_blocks")
       }
@@ -40,9 +43,11 @@ public enum SlackService {
       }
     }
     guard total <= 13_000, text.utf16.count <= 4000 else { return refuse("msg_blocks_too_long") }
-    // What Slack would make a mention or a link of must have been written by the program itself, and it writes none.
-    for text in shown + [text] where text.contains("<") || text.contains(">") { return refuse("invalid_payload") }
-    return (.status(200, body: "ok"), ChatPost(chat: "", text: unescaped(shown.joined(separator: "\n"))))
+    // What Slack would make a mention or a link of must have been written by the program itself: a link with its text.
+    let link = /<https:\/\/admin\.example\.com\/[!-;=?-{}~]*\|([^<>|]*)>/
+    let plain = shown.map { $0.replacing(link) { String($0.output.1) } }
+    for text in plain + [text] where text.contains("<") || text.contains(">") { return refuse("invalid_payload") }
+    return (.status(200, body: "ok"), ChatPost(chat: "", text: unescaped(plain.joined(separator: "\n"))))
   }
 
   fileprivate static func unescaped(_ text: String) -> String {
@@ -102,15 +107,18 @@ public final class TelegramService: Sendable {
     var text = raw
     switch body["parse_mode"] as? String {
     case "HTML":
-      let pattern = /<\/?b>|&(?:lt|gt|amp|quot);|[<>&]/
+      let pattern =
+        /<\/?(?:b|code)>|<a href="https:\/\/admin\.example\.com\/[^"<>]*">|<\/a>|&(?:lt|gt|amp|quot);|[<>&]/
       for match in raw.matches(of: pattern) where ["<", ">", "&"].contains(match.output) {
         return refuse(400, "Bad Request: can't parse entities: Unsupported start tag at byte offset 8")
       }
       if refusesMarkup {
         return refuse(400, "Bad Request: can't parse entities: Can't find end of the entity starting at byte offset 8")
       }
-      text = SlackService.unescaped(
-        raw.replacingOccurrences(of: "<b>", with: "").replacingOccurrences(of: "</b>", with: ""))
+      // What a client would make a link, a mention or a command of stands in code, or in a link of the program's own.
+      let bare = raw.replacing(/<code>[^<]*<\/code>|<a [^<]*<\/a>/, with: "")
+      if bare.contains(/@[A-Za-z]|:\/\/|#[A-Za-z]/) { return refuse(400, "Bad Request: a link or a mention") }
+      text = SlackService.unescaped(raw.replacing(/<[^>]*>/, with: ""))
     case nil: break
     default: return refuse(400, "Bad Request: unsupported parse_mode")
     }
@@ -163,10 +171,15 @@ public enum DiscordService {
     guard (body["allowed_mentions"] as? [String: [String]])?["parse"] == [] else {
       return refuse("allowed_mentions", "mentions are not switched off")
     }
-    for text in shown where text.contains(/(?:^|[^\\])(?:[<>@]|:\/\/)/) {
+    let plain = shown.map { text in
+      text.replacing(/\[([^\]\\]|\\.)*\]\(https:\/\/admin\.example\.com\/[!-'*-~]*\)/) {
+        String($0.output.0.dropFirst().prefix { $0 != "]" })
+      }
+    }
+    for text in plain where text.contains(/(?:^|[^\\])(?:[<>@]|:\/\/)/) {
       return refuse("embeds", "a mention or a link")
     }
-    let text = shown.joined(separator: "\n").replacing(/\\([^0-9A-Za-z\s])/) { String($0.output.1) }
+    let text = plain.joined(separator: "\n").replacing(/\\([^0-9A-Za-z\s])/) { String($0.output.1) }
     return (.status(200, body: #"{"id":"1","content":""}"#), ChatPost(chat: "", text: text))
   }
 }

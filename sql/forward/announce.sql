@@ -4,7 +4,9 @@
 -- Sorted, so that two transactions that announce the same meet in the same order and never each wait for the other. What
 -- was announced before is left out here and not by the conflict: that would wait for a forwarder which is just writing
 -- the delivery's row.
-insert into forward.delivery (target, app_id, source, event_id, subscription_key, announces, due_at, created_at)
+insert into forward.delivery (
+    target, app_id, source, event_id, subscription_key, announces, occurred_at, due_at, created_at
+)
 select
     found.target,
     found.app_id,
@@ -12,6 +14,7 @@ select
     found.event_id,
     found.subscription_key,
     found.announces,
+    found.occurred_at,
     found.received_at as due_at,
     found.received_at as created_at
 from (
@@ -21,6 +24,7 @@ from (
         stored.source,
         stored.event_id,
         stored.subscription_key,
+        stored.occurred_at,
         stored.received_at,
         forward.announces(
             stored.subscription_key, stored.kind, stored.also, event.body -> 'detail' ->> 'effective',

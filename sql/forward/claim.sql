@@ -7,6 +7,7 @@ with lane as (
         target.name,
         target.moved_from,
         target.moved_to,
+        target.is_ordered,
         room.capacity
     from unnest($3::text[], $4::bigint[]) as room (target, capacity)
     inner join forward.target as target on target.name = room.target
@@ -28,6 +29,18 @@ picked as (
             and delivery.due_at <= $7::timestamptz
             and (delivery.claim is null or delivery.claim = any($5::bigint[]))
             and delivery.delivery_id <> all($6::bigint[])
+            -- What happened to the subscription before goes before, or is refused.
+            and (
+                not lane.is_ordered
+                or not exists (
+                    select from forward.delivery as earlier
+                    where
+                        earlier.target = delivery.target
+                        and earlier.subscription_key = delivery.subscription_key
+                        and earlier.state = 'waiting'
+                        and (earlier.occurred_at, earlier.delivery_id) < (delivery.occurred_at, delivery.delivery_id)
+                )
+            )
         order by delivery.due_at, delivery.delivery_id
         limit lane.capacity
         for update skip locked
@@ -47,5 +60,6 @@ returning
     delivery.failures,
     delivery.failing_since,
     delivery.last_error,
+    delivery.occurred_at,
     picked.moved_from,
     picked.moved_to

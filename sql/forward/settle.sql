@@ -508,6 +508,9 @@ select
     settled.product_id,
     settled.purchased_at,
     product.name as product_name,
+    product.period as product_period,
+    listed.price as list_price,
+    listed.currency as list_currency,
     nullif(settled.next_product_id, settled.product_id) as next_product_id,
     next_product.name as next_product_name,
     app.app_key,
@@ -538,6 +541,20 @@ left join monthly
     on monthly.subscription_key = settled.subscription_key and monthly.transaction_id = settled.transaction_id
 left join monthly as previous
     on previous.subscription_key = settled.subscription_key and previous.transaction_id = settled.previous_id
+-- The price in the storefront's own currency; the one without a country is in whatever currency the catalogue has.
+left join lateral (
+    select
+        price.price,
+        price.currency
+    from reference.product_price as price
+    where
+        price.app_id = settled.app_id
+        and price.product_id = settled.product_id
+        and price.currency is not null
+        and price.country in (settled.body -> 'transaction' ->> 'country', '')
+    order by price.country desc
+    limit 1
+) as listed on true
 union all
 -- A digest says what it said when it was made.
 select
@@ -548,7 +565,11 @@ select
     'daily_digest' as kind,
     digest.body,
     null as product_id,
+    null as purchased_at,
     null as product_name,
+    null as product_period,
+    null as list_price,
+    null as list_currency,
     null as next_product_id,
     null as next_product_name,
     digest.body ->> 'app' as app_key,

@@ -13,7 +13,8 @@ struct TargetsCommand: Command {
     let standing: TargetRegister.Standing
 
     enum CodingKeys: String, CodingKey {
-      case name, type, state, waiting, oldestDue, delivered, refused, lastSuccess, lastError
+      case name, type, state, waiting, oldestDue, delivered, refused, lastSuccess,
+        lastError
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -38,11 +39,17 @@ struct TargetsCommand: Command {
       try context.output.json(standings.map(Line.init))
     } else {
       try context.output.table(
-        ["name", "type", "state", "waiting", "oldest due", "delivered", "refused", "last success", "last error"],
+        [
+          "name", "type", "state", "waiting", "oldest due", "delivered", "refused", "success rate",
+          "last success",
+          "last error",
+        ],
         standings.map {
           [
-            $0.name, $0.type, $0.isPaused ? "paused" : "active", "\($0.waiting)", $0.oldestDue?.description ?? "",
-            "\($0.delivered)", "\($0.refused)", $0.lastSuccess?.description ?? "", $0.lastError ?? "",
+            $0.name, $0.type, $0.isPaused ? "paused" : "active", "\($0.waiting)",
+            $0.oldestDue?.description ?? "",
+            "\($0.delivered)", "\($0.refused)", $0.successRate.map { "\($0)" } ?? "",
+            $0.lastSuccess?.description ?? "", $0.lastError ?? "",
           ]
         })
     }

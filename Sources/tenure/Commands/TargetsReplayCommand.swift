@@ -8,10 +8,12 @@ struct TargetsReplayCommand: Command {
     operands: [TargetsCommand.operand],
     options: [
       OptionSyntax("from", value: "T", help: "also events since then that were never sent, however old"),
+      OptionSyntax("to", value: "T", help: "with --from: only those that happened before"),
       OptionSyntax("event", value: "ID", help: "one event, also when it was delivered"),
     ],
     notes: """
-      The event's id stays the same, so the target can tell what it has had. Events that the target's settings leave out
+      Without an option: all that was refused. What was delivered is not sent again, but for an event that is named. The
+      event's id stays the same, so the target can tell what it has had. Events that the target's settings leave out
       are not sent.
       """)
 
@@ -22,9 +24,11 @@ struct TargetsReplayCommand: Command {
 
   init(_ arguments: Arguments) throws(UsageError) {
     name = arguments.operands[0]
+    let end = try arguments.instant("to")
     switch (try arguments.instant("from"), arguments.value("event")) {
+    case (nil, _) where end != nil: throw UsageError("targets replay: --to needs --from")
     case (.some, .some): throw UsageError("targets replay: --from and --event exclude each other")
-    case (let from?, nil): selection = .since(from)
+    case (let from?, nil): selection = .since(from, until: end)
     case (nil, let event?): selection = .event(event)
     case (nil, nil): selection = .refused
     }

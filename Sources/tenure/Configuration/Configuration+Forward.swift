@@ -3,7 +3,15 @@ import Vocabulary
 
 extension Configuration {
   /// The targets as the stage that sends to them takes them.
-  var targetConfigurations: [TargetConfiguration] { targets.compactMap(TargetConfiguration.init) }
+  var targetConfigurations: [TargetConfiguration] { targets.compactMap(targetConfiguration) }
+
+  private func targetConfiguration(_ target: Target) -> TargetConfiguration? {
+    var configuration = TargetConfiguration(target)
+    configuration?.subscriberURLs = Dictionary(
+      apps.compactMap { app in app.subscriberURL.map { (app.key, $0) } },
+      uniquingKeysWith: { first, _ in first })
+    return configuration
+  }
 
   /// The targets, ready to be sent to.
   ///
@@ -17,7 +25,7 @@ extension Configuration {
     var problems: [ConfigurationError.Problem] = []
     for (index, target) in targets.enumerated() where name == nil || target.name == name {
       do {
-        if let target = try TargetConfiguration(target)?.makeTarget() { made.append(target) }
+        if let target = try targetConfiguration(target)?.makeTarget() { made.append(target) }
       } catch {
         problems.append(.init(path: "targets[\(index)].\(error.setting)", message: error.description))
       }
@@ -91,6 +99,11 @@ extension TargetConfiguration {
     minimumAmount = target.minimumAmount.flatMap(Micros.init(units:))
     maximumAge = target.maxAge
     if case .moment(let moment) = target.from { from = moment }
+    pace = target.pace
+    dailyQuota = target.dailyQuota
+    isOrdered = target.isOrdered
+    template = target.template
+    tls = target.tls
     allowsPrivateNetwork = target.allowsPrivateNetwork
   }
 }

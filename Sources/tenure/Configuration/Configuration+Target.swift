@@ -1,5 +1,6 @@
 import Forward
 import Foundation
+import HTTP
 import Vocabulary
 
 extension Configuration {
@@ -45,6 +46,16 @@ extension Configuration {
     var maxAge: Int64 = 86_400
     var from = Beginning.now
     var digest: Digest?
+    /// How fast it is sent to; nil for the service's own pace.
+    var pace: Pace?
+    /// How many requests it may get in a day; nil for any number.
+    var dailyQuota: Int64?
+    /// Whether what is told of one subscription is sent one after the other.
+    var isOrdered = false
+    /// What messages to people say; nil for the usual lines.
+    var template: String?
+    /// Whom it believes, and whom it is shown.
+    var tls = TLSOptions()
     /// Replaces scheme, host and port of the service.
     var baseURL: String?
     /// Whether it may be posted to loopback and private addresses.
@@ -65,11 +76,13 @@ extension Configuration.Target {
       if ["slack", "discord", "telegram"].contains(type), let section = reader.section("digest") {
         digest = Digest(section)
       }
+      if ["slack", "discord", "telegram"].contains(type) { template = reader.text("template") }
     } else {
       // Which settings belong to it cannot be known: only those of every target are looked at.
       for name in [
-        "url", "token", "chat_id", "api_key", "region", "endpoint", "project_token", "secret", "previous_secret",
-        "digest",
+        "url", "token", "chat_id", "api_key", "region", "endpoint", "project_token", "secret",
+        "previous_secret",
+        "digest", "template",
       ] {
         reader.ignore(name)
       }
@@ -82,6 +95,18 @@ extension Configuration.Target {
     minimumAmount = reader.decimal("minimum_amount")
     maxAge = reader.duration("max_age") ?? maxAge
     if reader.text("from") != "now", let moment = reader.instant("from") { from = .moment(moment) }
+    if let section = reader.section("pace") {
+      pace = Self.pace(section)
+      dailyQuota = section.count("per_day", atMost: 1_000_000_000)
+      section.finish()
+    }
+    isOrdered = reader.bool("ordered") ?? isOrdered
+    tls.authorityFile = reader.existingFile("ca_file")
+    tls.certificateFile = reader.existingFile("certificate_file")
+    tls.keyFile = reader.existingFile("key_file")
+    if (tls.certificateFile == nil) != (tls.keyFile == nil), !reader.hasProblem("key_file") {
+      reader.problem("key_file", "certificate_file and key_file are needed together")
+    }
     baseURL = reader.url("base_url")
     allowsPrivateNetwork = reader.bool("allow_private_network") ?? allowsPrivateNetwork
     check(reader)
@@ -108,6 +133,13 @@ extension Configuration.Target {
         url: reader.url("url", isRequired: true) ?? "", secret: reader.requiredText("secret"),
         previousSecret: reader.text("previous_secret"))
     }
+  }
+
+  private static func pace(_ reader: ConfigurationReader) -> Pace? {
+    let perMinute = reader.count("per_minute", atMost: 60_000)
+    let burst = reader.count("burst", atMost: 1000)
+    if burst != nil, perMinute == nil { reader.problem("burst", "needs per_minute") }
+    return perMinute.map { Pace(perMinute: $0, burst: burst ?? 1) }
   }
 
   private static func chatID(_ reader: ConfigurationReader) -> String {

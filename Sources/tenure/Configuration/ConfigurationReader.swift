@@ -134,6 +134,16 @@ final class ConfigurationReader {
     return nil
   }
 
+  /// A whole number from one up.
+  func count(_ name: String, atMost most: Int64) -> Int64? {
+    guard let number = integer(name) else { return nil }
+    guard (1...most).contains(number) else {
+      problem(name, "must be from 1 to \(most)")
+      return nil
+    }
+    return number
+  }
+
   /// A decimal number.
   func decimal(_ name: String) -> Decimal? {
     guard let value = value(name) else { return nil }

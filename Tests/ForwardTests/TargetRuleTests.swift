@@ -1,0 +1,282 @@
+import Foundation
+import HTTP
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+import Vocabulary
+
+@testable import Forward
+
+/// What a target may ask for: a pace, a day's limit, an order, other words, a certificate of its own.
+@Suite("What targets ask for", .serialized)
+struct TargetRuleTests {
+  private func store(_ bench: DeliveryBench, _ count: Int, from first: Int = 0) async throws {
+    for number in first..<first + count {
+      var event = bench.event("e\(number)", chain: "\(1000 + number)", transaction: "t\(1000 + number)")
+      event.subscriberID = "u\(number)"
+      try await bench.store(event)
+    }
+  }
+
+  @Test("a bucket of tokens lets a burst go at once, and then one at a time")
+  func pace() async throws {
+    let receiver = HTTPReceiver()
+    var target = TargetConfiguration.webhook(receiver)
+    target.pace = Pace(perMinute: 6, burst: 3)
+    let bench = try await DeliveryBench([target])
+    try await store(bench, 5)
+    let session = try await DeliverySession.begin(bench.database.connectionString)
+    func claim(at now: Instant) async throws -> Int {
+      try await session.claim(
+        room: [Room(target: try target.makeTarget(), count: 16)], at: now, cutoff: now, ended: [], inHand: []
+      ).count
+    }
+    let now = bench.clock.now
+    #expect(try await claim(at: now) == 3)
+    #expect(try await claim(at: now.adding(seconds: 9)) == 0)
+    #expect(try await claim(at: now.adding(seconds: 10)) == 1)
+    #expect(try await claim(at: now.adding(seconds: 30)) == 1)
+    await session.end()
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 5))
+  }
+
+  @Test("a day's limit holds the target until the day is over")
+  func quota() async throws {
+    let receiver = HTTPReceiver()
+    var target = TargetConfiguration.webhook(receiver)
+    target.dailyQuota = 2
+    let bench = try await DeliveryBench([target])
+    try await store(bench, 5)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 2, waiting: 3))
+    bench.clock.advance(seconds: 43_199)
+    #expect(try await bench.forward(target) == ForwardSummary(waiting: 3))
+    let next = try await bench.deliveries().compactMap { try $0.optionalTimestamp("next_attempt_at") }.min()
+    #expect(next == Instant("2026-03-02T00:00:00Z")?.microseconds)
+    bench.clock.advance(seconds: 1)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 2, waiting: 1))
+    #expect(receiver.requests.count == 4)
+  }
+
+  @Test("Discord's own word on its bucket is kept")
+  func discordHeaders() async throws {
+    let service = TargetService("discord")
+    let receiver = HTTPReceiver { number, request in
+      guard case .status(let status, _, let body) = service.answer(request), number == 0 else {
+        return service.answer(request)
+      }
+      return .status(
+        status, headers: ["X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "41.5"], body: body)
+    }
+    let target = service.configuration(receiver)
+    let bench = try await DeliveryBench([target])
+    try await store(bench, 1)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 1))
+    let row = try await bench.connection.query("select paced_until from forward.target")[0]
+    #expect(try row.optionalTimestamp("paced_until") == bench.clock.now.microseconds + 41_500_000)
+  }
+
+  @Test("an ordered target gets what happened to one subscription in its order, and a failure holds only that one")
+  func ordered() async throws {
+    let isBroken = Mutex(true)
+    let receiver = HTTPReceiver { _, request in
+      .status(request.text.contains("\"a2\"") && isBroken.withLock { $0 } ? 500 : 200)
+    }
+    var target = TargetConfiguration.webhook(receiver)
+    target.isOrdered = true
+    let bench = try await DeliveryBench([target])
+    // They come in another order than they happened in.
+    for (id, chain, ago) in [
+      ("a3", "1", 30), ("a1", "1", 300), ("b2", "2", 20), ("a2", "1", 200), ("b1", "2", 250), ("a4", "1", 10),
+    ] as [(String, String, Int64)] {
+      try await bench.store(bench.event(id, chain: chain, transaction: id, secondsAgo: ago))
+    }
+    func sent() -> [String] { receiver.requests.compactMap { $0.headers["webhook-id"] } }
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 3, waiting: 3))
+    #expect(sent().filter { $0.hasPrefix("a") } == ["a1", "a2"])
+    #expect(sent().filter { $0.hasPrefix("b") } == ["b1", "b2"])
+    isBroken.withLock { $0 = false }
+    bench.clock.advance(seconds: 5)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 3))
+    #expect(sent().filter { $0.hasPrefix("a") } == ["a1", "a2", "a2", "a3", "a4"])
+  }
+
+  @Test("several forwarders at once keep the order of an ordered target")
+  func orderedTogether() async throws {
+    let receiver = HTTPReceiver()
+    var target = TargetConfiguration.webhook(receiver)
+    target.isOrdered = true
+    let bench = try await DeliveryBench([target])
+    for number in 0..<40 {
+      try await bench.store(
+        bench.event(
+          "e\(100 + number)", chain: "\(number % 4)", transaction: "t\(number)", secondsAgo: Int64(1000 - number)))
+    }
+    var delivered = 0
+    while delivered < 40 {
+      let summaries = try await withThrowingTaskGroup(of: ForwardSummary.self) { group in
+        for _ in 1...3 { group.addTask { try await bench.forward(target) } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      let more = summaries.map(\.delivered).reduce(0, +)
+      try #require(more > 0)
+      delivered += more
+    }
+    let ids = receiver.requests.compactMap { $0.headers["webhook-id"] }
+    #expect(ids.count == 40)
+    for chain in 0..<4 {
+      let own = ids.filter { (Int($0.dropFirst()) ?? 0) % 4 == chain }
+      #expect(own == own.sorted())
+    }
+  }
+
+  @Test("a range of events is sent on request, and of it only what was never delivered")
+  func replayRange() async throws {
+    let receiver = HTTPReceiver()
+    let target = TargetConfiguration.webhook(receiver)
+    let bench = try await DeliveryBench([target])
+    for (id, days) in [("ten", 10), ("twenty", 20), ("thirty", 30), ("now", 0)] as [(String, Int64)] {
+      try await bench.store(bench.event(id, transaction: id, secondsAgo: days * 86_400 + 60))
+    }
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 1))
+    let from = bench.clock.now.adding(seconds: -25 * 86_400)
+    let until = bench.clock.now.adding(seconds: -15 * 86_400)
+    #expect(try await bench.register.replay("backend", .since(from, until: until), at: bench.clock.now) == 1)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 1))
+    #expect(receiver.requests.compactMap { $0.headers["webhook-id"] } == ["now", "twenty"])
+  }
+
+  @Test("what became of deliveries is counted, and no count goes back")
+  func counters() async throws {
+    let receiver = HTTPReceiver { number, _ in .status([500, 400, 200][min(number, 2)]) }
+    let target = TargetConfiguration.webhook(receiver)
+    let bench = try await DeliveryBench([target])
+    var one = Forwarder.Settings()
+    one.requestsPerTarget = 1
+    let forwarder = try bench.forwarder([target], settings: one)
+    try await store(bench, 3)
+    #expect(try await forwarder.runOnce() == ForwardSummary(delivered: 1, refused: 1, waiting: 1))
+    bench.clock.advance(seconds: 5)
+    _ = try await forwarder.runOnce()
+    _ = try await bench.register.replay("backend", .refused, at: bench.clock.now)
+    _ = try await forwarder.runOnce()
+    let row = try await bench.connection.query("select attempts, delivered, refused from forward.target")[0]
+    #expect(try row.int("attempts") == 5)
+    #expect(try row.int("delivered") == 3)
+    #expect(try row.int("refused") == 1)
+    #expect(try await bench.register.standings()[0].successRate == 0.6)
+  }
+
+  // MARK: - Messages
+
+  private static let chats = ["slack", "telegram", "discord"]
+
+  @Test("many events at once go in few messages, and none is missing", arguments: chats)
+  func merged(type: String) async throws {
+    let bench = try await DeliveryBench()
+    let texts = Mutex("")
+    let service = TargetService(type, clock: bench.clock)
+    let receiver = HTTPReceiver { _, request in
+      texts.withLock { $0 += request.text }
+      return service.answer(request)
+    }
+    let target = service.configuration(receiver)
+    try await bench.register([target])
+    try await store(bench, 30)
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 30))
+    #expect(receiver.requests.count < 15)
+    #expect(service.count == receiver.requests.count)
+    for number in 0..<30 {
+      #expect(
+        texts.withLock { $0.contains("u\(number)\\n") || $0.contains("u\(number)\"") || $0.contains("u\(number)<") })
+    }
+  }
+
+  @Test("a message of many that is refused goes again in parts, so that one bad event stays alone", arguments: chats)
+  func mergedRefused(type: String) async throws {
+    let bench = try await DeliveryBench()
+    let service = TargetService(type, clock: bench.clock)
+    let receiver = HTTPReceiver { _, request in
+      request.text.contains("u3") ? .status(400, body: "invalid_blocks") : service.answer(request)
+    }
+    let target = service.configuration(receiver)
+    try await bench.register([target])
+    try await store(bench, 8)
+    #expect(try await bench.pass(target) == ForwardSummary(delivered: 7, refused: 1))
+    let refused = try await bench.deliveries().filter { try $0.text("state") == "refused" }
+    #expect(try refused.map { try $0.text("event_id") } == ["e3"])
+  }
+
+  private static func announcement() throws -> Announcement {
+    var event = Event(
+      eventID: "e", kind: .productChanged, occurredAt: try #require(Instant("2026-03-01T09:30:00Z")), app: "video",
+      store: .appStore, environment: .sandbox, originalTransactionID: "1000")
+    event.subscriberID = "a b/<@everyone>"
+    event.detail = EventDetail(reason: "price_increase", direction: "upgrade", effective: "immediate")
+    event.transaction = TransactionFact(transactionID: "t1", signedAt: event.signedAt)
+    event.transaction?.productID = .value("yearly")
+    event.transaction?.price = .value(Money(amount: Micros(980_000_000), currency: "JPY"))
+    var announcement = Announcement(event)
+    announcement.plan = .init(price: Money(amount: Micros(9_800_000_000), currency: "JPY"), period: "P1Y")
+    announcement.converted = Money(amount: Micros(6_400_000), currency: "USD")
+    return announcement
+  }
+
+  private static func shown(_ type: String, _ template: String? = nil) throws -> String {
+    let receiver = HTTPReceiver()
+    var configuration = TargetService(type).configuration(receiver)
+    configuration.template = template
+    configuration.subscriberURLs = ["video": "https://admin.example.com/users/{subscriber_id}?a=1&b=2"]
+    let target = try configuration.makeTarget()
+    let request = target.request(
+      carrying: [Parcel(eventID: "e", body: target.body(for: try announcement()))], at: TestClock().now)
+    let path = type == "telegram" ? "/bot12345:secret-token/sendMessage" : "/?wait=true"
+    let received = HTTPReceiver.Request(
+      path: path, headers: ["content-type": "application/json"], body: request.body)
+    let telegram = TelegramService(token: "12345:secret-token", chats: ["17"])
+    let post =
+      switch type {
+      case "slack": SlackService.answer(received).post
+      case "discord": DiscordService.answer(received).post
+      default: telegram.answer(received).post
+      }
+    #expect(
+      request.body.firstRange(of: Array("https://admin.example.com/users/a%20b%2F%3C%40everyone%3E?a=1&".utf8)) != nil)
+    return try #require(post?.text, "\(String(decoding: request.body, as: UTF8.self))")
+  }
+
+  @Test(
+    "a message says the plan, both amounts, the direction, the reason, and leads to the subscriber", arguments: chats)
+  func content(type: String) throws {
+    let text = try Self.shown(type)
+    for part in [
+      "Product changed", "¥9,800 a year", "¥980 (≈ $6.40)", "upgrade", "price increase", "a b/<@everyone>", "Sandbox",
+    ] { #expect(text.contains(part), "\(part) is not in \(text)") }
+  }
+
+  @Test(
+    "a template's own words stand as they are, values are escaped, and a line of nothing is left out", arguments: chats)
+  func template(type: String) throws {
+    let text = try Self.shown(type, "{event}: {product}\nfor {amount} or {converted}\n{message}\nof {subscriber}")
+    #expect(text == "Product changed: yearly\nfor ¥980 or $6.40\nof a b/<@everyone>")
+  }
+
+  @Test("a name that no template has is a problem of the configuration", arguments: chats)
+  func unknownName(type: String) throws {
+    let receiver = HTTPReceiver()
+    var configuration = TargetService(type).configuration(receiver)
+    configuration.template = "{prodct}"
+    let problem = #expect(throws: TargetProblem.self) { try configuration.makeTarget() }
+    #expect(problem?.setting == "template")
+    #expect(problem?.message.hasPrefix("there is no {prodct}; there is event, product") == true)
+  }
+
+  @Test("periods are said as people say them")
+  func plans() {
+    let price = Money(amount: Micros(9_990_000), currency: "USD")
+    for (period, text) in [
+      ("P1M", "$9.99 a month"), ("P1W", "$9.99 a week"), ("P1Y", "$9.99 a year"), ("P3M", "$9.99 for 3 months"),
+      ("P7D", "$9.99 for 7 days"), ("P1M2D", "$9.99 for P1M2D"),
+    ] { #expect(Announcement.Plan(price: price, period: period).description == text) }
+  }
+}
