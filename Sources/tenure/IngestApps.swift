@@ -46,9 +46,18 @@ final class IngestApps: Sendable {
     case .tenure: TenureDecoder(app: app) { self.app(key: $0) }
     case .appClient: AppClientDecoder { self.app(bundleID: $0) }
     case .appStoreReceipt: ReceiptDecoder(prices: prices) { self.app(bundleID: $0) }
-    case .revenueCat, .apphud: ExportDecoder(source) { self.app(bundleID: $0) }
-    case .adapty: VendorDecoder(source) { self.app(bundleID: $0) }
+    case .revenueCat, .adapty, .apphud: VendorDecoder(source) { self.app(bundleID: $0) }
     case .appStore: AppStoreDecoder(acceptsUnsigned: acceptsUnsigned) { self.app(bundleID: $0) }
+    }
+  }
+
+  /// The decoder of a source's files, which may also be what a vendor exports for history.
+  func fileDecoder(
+    _ source: Source, app: String?, prices: CataloguePrices, acceptsUnsigned: Bool
+  ) -> any EventDecoder {
+    switch source {
+    case .revenueCat, .apphud: ExportDecoder(source) { self.app(bundleID: $0) }
+    default: decoder(source, app: app, prices: prices, acceptsUnsigned: acceptsUnsigned)
     }
   }
 

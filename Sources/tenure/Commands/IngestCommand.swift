@@ -83,7 +83,7 @@ struct IngestCommand: Command {
       }
       defer { log.endProgress() }
       return try await ingester.ingest(paths) { [source, app, acceptsUnsigned] in
-        apps.decoder(source, app: app, prices: prices, acceptsUnsigned: acceptsUnsigned)
+        apps.fileDecoder(source, app: app, prices: prices, acceptsUnsigned: acceptsUnsigned)
       }
     }
     if context.isJSON {
