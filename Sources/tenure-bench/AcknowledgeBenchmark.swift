@@ -86,7 +86,8 @@ enum AcknowledgeBenchmark: Benchmark {
     var settings = Server.Settings(ingest: any, reports: any, token: "benchmark")
     settings.endpoints = [.tenure(AppConfiguration(key: "video"), secret: secret)]
     settings.afterStoring = SQLFiles.folder("forward").filter { $0.name == "announce" }
-    let server = try Server(settings, open: { try await database.connect() }, now: Forwarder.systemClock) { _ in }
+    let server = try Server(
+      settings, open: { try await database.connect() }, now: Forwarder.systemClock, report: { _ in })
     let port = server.ingestAddress.port
     let start = ContinuousClock.now
     let answered = await withTaskGroup(of: Int.self) { group in

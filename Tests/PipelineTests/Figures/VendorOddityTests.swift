@@ -50,7 +50,7 @@ struct VendorOddityTests {
           product: "premium", price: 19.99),
       ], asOf: "2025-02-20")
     try await expect(kinds(program), is: ["2025-02-01 initial 1 0", "2025-02-10 upgrade 1 0"])
-    try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-10 upgraded"])
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-10 moved_in moved_out upgraded"])
   }
 
   @Test("a downgrade that Adapty tells as an expiry and a start loses no subscription")
@@ -63,7 +63,7 @@ struct VendorOddityTests {
           with: ["cancellation_reason": "voluntarily_cancelled"]),
         Self.adapty("subscription_started", at: "2025-03-01", id: "2", from: "2025-03-01", until: "2025-04-01"),
       ], asOf: "2025-03-20")
-    try await expect(program.movements(), is: ["2025-02-01 new", "2025-03-01 downgraded"])
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-03-01 moved_in moved_out downgraded"])
   }
 
   @Test("a renewal of Adapty's after a gap is a return")
@@ -111,7 +111,7 @@ struct VendorOddityTests {
       let program = try await Installation()
       try await program.ingest(order)
       try await program.measure(asOf: "2025-02-20")
-      try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-10 upgraded"])
+      try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-10 moved_in moved_out upgraded"])
     }
   }
 

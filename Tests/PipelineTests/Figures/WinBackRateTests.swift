@@ -72,7 +72,7 @@ struct WinBackRateTests {
     // In Tokyo's night the month has begun already.
     try program.configure(reporting: "timezone: \"Asia/Tokyo\"")
     try await program.measure(asOf: "2025-03-31 12:00")
-    try await expect(rates(program), is: ["2025-02-01 o 1 0 0 0 false"])
+    try await expect(rates(program), is: ["2025-02-01 o 1 0 0 0 true"])
   }
 
   @Test(
@@ -221,11 +221,10 @@ struct WinBackRateTests {
       Life(chain, subscriber: "u-\(chain)").buys(moment(days - 30), until: moment(days)).says(
         moment(days - 29), autoRenew: false)
     }
-    // Lost an hour ago, long ago, and so long ago that a month after it was an hour ago.
-    let month = try #require(Calendar(identifier: .gregorian).date(byAdding: .month, value: -1, to: now))
+    // Lost an hour ago, long ago, and long ago with auto-renew on until an hour ago.
     try await program.ingest([
       life("fresh", until: -1.0 / 24), life("old", until: -400),
-      life("month", until: month.timeIntervalSince(now) / 86_400 - 1.0 / 24),
+      life("switched", until: -70).says(moment(-80), autoRenew: true).says(moment(-1.0 / 24), autoRenew: false),
     ])
     let connection = try await program.connect()
     try await connection.execute("begin; lock table forward.delivery in exclusive mode")
@@ -246,9 +245,14 @@ struct WinBackRateTests {
       return [body["type"], data["original_transaction_id"], data["subscriber_id"], detail["offer_id"]]
         .map { "\($0 ?? "-")" }.joined(separator: " ")
     }
-    expect(bodies.sorted(), is: ["winback_eligible fresh u-fresh o", "winback_eligible month u-month p"])
+    expect(
+      bodies.sorted(),
+      is: [
+        "winback_eligible fresh u-fresh o", "winback_eligible switched u-switched o",
+        "winback_eligible switched u-switched p",
+      ])
     let deliveries = try await program.lines("deliveries", "app environment store target state")
-    expect(deliveries, is: Array(repeating: "video Production app_store backend delivered", count: 2))
+    expect(deliveries, is: Array(repeating: "video Production app_store backend delivered", count: 3))
     // All of them are listed.
     try await expect(events(program).count, is: 5)
     await connection.close()

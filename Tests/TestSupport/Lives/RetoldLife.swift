@@ -110,7 +110,11 @@ public struct RetoldLife {
       }
       transactions[fact.transactionID] = fact
       bought = event.transaction?.purchasedAt.isStated == true
-      if bought { (previous, running) = (running, fact) }
+      if bought {
+        (previous, running) = (running, fact)
+      } else if running?.transactionID == fact.transactionID {
+        running = fact
+      }
     }
     guard let running else { return }
     let concerned = event.transaction.flatMap { transactions[$0.transactionID] } ?? running
