@@ -10,6 +10,14 @@ public protocol EventDecoder {
   ///
   /// - Parameter receivedAt: When it came in.
   mutating func decode(_ document: [UInt8], receivedAt: Instant) -> [Decoded]
+
+  /// Ends the input: what is left of a document that was not whole. Nothing, of sources whose documents always are.
+  mutating func finish() -> [Decoded]
+}
+
+extension EventDecoder {
+  /// Nothing.
+  public mutating func finish() -> [Decoded] { [] }
 }
 
 extension AppStoreDecoder: EventDecoder {}

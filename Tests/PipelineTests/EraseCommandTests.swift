@@ -169,6 +169,34 @@ struct EraseCommandTests {
     await serving.end()
   }
 
+  @Test("other ids of the same customer go with the id, and are dropped when they come again")
+  func aliases() async throws {
+    let program = try await installation(
+      """
+      { apps: [{ key: "video", bundle_id: "com.example.video", sources: { revenuecat: {} } }] }
+      """)
+    func purchase(_ number: Int, user: String = "u-17", aliases: [String] = ["$RCAnonymousID:8f3a"]) -> String {
+      let all = aliases.map { "\"\($0)\"" }.joined(separator: ",")
+      return """
+        {"api_version":"1.0","event":{"id":"e\(number)","type":"INITIAL_PURCHASE","event_timestamp_ms":1735689700000,\
+        "app_user_id":"\(user)","original_app_user_id":"\(aliases[0])","aliases":[\(all)],"product_id":"monthly",\
+        "period_type":"NORMAL","purchased_at_ms":1735689600000,"expiration_at_ms":1738368000000,\
+        "environment":"PRODUCTION","store":"APP_STORE","transaction_id":"\(number)",\
+        "original_transaction_id":"\(number)","price_in_purchased_currency":9.99,"currency":"USD"}}
+        """
+    }
+    let lines = [purchase(1), purchase(2, user: "$RCAnonymousID:8f3a"), purchase(3, user: "u-18", aliases: ["u-18"])]
+    try await program.ingest(lines: lines, source: "revenuecat", app: "video")
+    try await program.measure(asOf: "2025-01-15")
+    let before = try await reports(program)
+    try await expect(erase(program, "u-17"), is: Erasure(subscriptions: 2, events: 2, payloads: 2))
+    try await expect(places(program, holding: ["u-17", "8f3a"]), is: [])
+    try await program.measure(asOf: "2025-01-15")
+    try await expect(reports(program), is: before)
+    try await program.ingest(lines: [purchase(4), purchase(1)], source: "revenuecat", app: "video")
+    try await expect(places(program, holding: ["u-17", "8f3a"]), is: [])
+  }
+
   @Test("what waits to be sent about the person is not sent")
   func deliveries() async throws {
     let receiver = HTTPReceiver { _, _ in .status(500) }

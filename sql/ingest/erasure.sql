@@ -155,6 +155,32 @@ set app_transaction_id = erasure_name.name
 from erasure_name
 where chain.app_id = erasure_name.app_id and chain.app_transaction_id = erasure_name.identifier;
 
+-- Both ends of what tells ids of one customer together, and of what moved from one to another.
+update fact.alias as alias
+set subscriber_id = erasure_name.name
+from erasure_name
+where alias.app_id = erasure_name.app_id and alias.subscriber_id = erasure_name.identifier;
+
+update fact.alias as alias
+set customer_id = erasure_name.name
+from erasure_name
+where alias.app_id = erasure_name.app_id and alias.customer_id = erasure_name.identifier;
+
+update fact.transfer as transfer
+set from_id = erasure_name.name
+from erasure_name
+where transfer.app_id = erasure_name.app_id and transfer.from_id = erasure_name.identifier;
+
+update fact.transfer as transfer
+set to_id = erasure_name.name
+from erasure_name
+where transfer.app_id = erasure_name.app_id and transfer.to_id = erasure_name.identifier;
+
+update ledger.renamed as renamed
+set subscriber_id = erasure_name.name
+from erasure_name
+where renamed.app_id = erasure_name.app_id and renamed.subscriber_id = erasure_name.identifier;
+
 update ledger.identity as identity
 set subscriber_id = erasure_name.name
 from fact.chain as chain

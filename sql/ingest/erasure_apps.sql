@@ -14,6 +14,16 @@ select
     )
     or exists (
         select
+        from fact.alias as alias
+        where alias.app_id = app.app_id and $1::text in (alias.subscriber_id, alias.customer_id)
+    )
+    or exists (
+        select
+        from fact.transfer as transfer
+        where transfer.app_id = app.app_id and $1::text in (transfer.from_id, transfer.to_id)
+    )
+    or exists (
+        select
         from ingest.erased as erased
         where erased.digest = sha256(convert_to(app.app_id || e'\x1f' || $1::text, 'UTF8'))
     ) as is_known

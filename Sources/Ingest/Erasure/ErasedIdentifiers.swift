@@ -31,11 +31,22 @@ struct ErasedIdentifiers: Sendable {
     guard !digests.isEmpty else { return (event, payload) }
     let isSubscriberErased = event.subscriberID.map { isErased($0, appID) } ?? false
     let isAppTransactionErased = event.appTransactionID.map { isErased($0, appID) } ?? false
-    guard isSubscriberErased || isAppTransactionErased else { return (event, payload) }
+    let identity = event.identity.map { kept($0, appID) }
+    guard isSubscriberErased || isAppTransactionErased || identity != event.identity else { return (event, payload) }
     var event = event
     if isSubscriberErased { event.subscriberID = nil }
     if isAppTransactionErased { event.appTransactionID = nil }
+    event.identity = identity
     return (event, StoredPayload(plain: []))
+  }
+
+  private func kept(_ identity: IdentityFact, _ appID: Int64) -> IdentityFact {
+    var kept = identity
+    kept.aliases.removeAll { isErased($0, appID) }
+    kept.transferredFrom.removeAll { isErased($0, appID) }
+    if let original = kept.original, isErased(original, appID) { kept.original = nil }
+    if let taker = kept.transferredTo, isErased(taker, appID) { kept.transferredTo = nil }
+    return kept
   }
 
   private func isErased(_ identifier: String, _ appID: Int64) -> Bool {

@@ -1,0 +1,87 @@
+public import Vocabulary
+
+/// Decodes what vendors export for history: CSV whose first line names the columns. RevenueCat's scheduled exports
+/// (versions 3 to 5) and Apphud's. What is JSON is a webhook of theirs.
+///
+/// Each row is one purchase, or one event about one, as the vendor knew it when it wrote the row. Nothing in it is signed:
+/// it is for files. Beside what becomes facts nothing of a row is kept: it may hold attributes of people.
+public struct ExportDecoder: EventDecoder {
+  private let source: Source
+  private let find: (String?) -> AppConfiguration?
+  private var webhooks: VendorDecoder
+  private var columns: [String] = []
+  /// The beginning of a row that goes on in the next line.
+  private var rest = ""
+
+  /// The longest row that is put together of several lines, in bytes.
+  private static let longestRow = 1 << 20
+
+  /// A decoder.
+  ///
+  /// - Parameters:
+  ///   - source: `revenuecat` or `apphud`; rows of any other are refused.
+  ///   - find: The app of a bundle id. Rows name none: nil then, and the answer is the app that was given, if any.
+  public init(_ source: Source, app find: @escaping (_ bundleID: String?) -> AppConfiguration?) {
+    self.source = source
+    self.find = find
+    webhooks = VendorDecoder(source, app: find)
+  }
+
+  private func app() -> AppConfiguration? { find(nil) }
+
+  /// Reads one line, or one webhook.
+  public mutating func decode(_ document: [UInt8], receivedAt: Instant) -> [Decoded] {
+    if rest.isEmpty, document.first == UInt8(ascii: "{") { return webhooks.decode(document, receivedAt: receivedAt) }
+    guard let line = String(validating: document, as: UTF8.self) else {
+      return [.rejection(Rejection(.notJSON, app: app()?.key, excerpt: "the line is not UTF-8"))]
+    }
+    let text = rest.isEmpty ? line : rest + "\n" + line
+    guard let fields = ExportRow.fields(of: text) else {
+      rest = text
+      return text.utf8.count > Self.longestRow ? finish() : []
+    }
+    rest = ""
+    if fields.contains("original_store_transaction_id") || fields.contains("original_transaction_id") {
+      columns = fields
+      return []
+    }
+    do throws(Rejection) {
+      guard let app = app() else {
+        throw Rejection(.unknownApp, excerpt: "an export does not name its app: give its key with --app")
+      }
+      return try events(fields, app).map { event in .event(event, payload: StoredPayload(plain: [])) }
+    } catch {
+      var rejection = error
+      rejection.app = app()?.key
+      return [.rejection(rejection)]
+    }
+  }
+
+  /// What is left of a row whose quotation marks are not closed.
+  public mutating func finish() -> [Decoded] {
+    guard !rest.isEmpty else { return [] }
+    rest = ""
+    return [.rejection(Rejection(.malformed, app: app()?.key, excerpt: "a quotation mark is not closed"))]
+  }
+
+  private func events(_ fields: [String], _ app: AppConfiguration) throws(Rejection) -> [Event] {
+    guard !columns.isEmpty else {
+      throw Rejection(.malformed, excerpt: "the first line of an export names its columns, and this does not")
+    }
+    guard fields.count == columns.count else {
+      throw Rejection(.malformed, excerpt: "\(fields.count) fields, and \(columns.count) columns")
+    }
+    let row = ExportRow(columns: columns, fields: fields)
+    var events: [Event]
+    switch source {
+    case .revenueCat: events = try RevenueCatExport(row).events
+    case .apphud: events = try ApphudExport(row).events
+    case .appStore, .appClient, .appStoreReceipt, .adapty, .tenure: throw Rejection(.malformed)
+    }
+    for index in events.indices {
+      try app.check(events[index].environment)
+      events[index].app = app.key
+    }
+    return events
+  }
+}
