@@ -54,7 +54,10 @@ actor BatchReader {
           items.append(item)
           continue
         }
-        guard let document = try reader.next() else { break }
+        guard let document = try reader.next() else {
+          items += decoder.finish().map { BatchItem($0, place: "end") }
+          break
+        }
         switch document {
         case .document(let text, let place):
           size += text.count

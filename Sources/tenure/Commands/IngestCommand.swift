@@ -24,8 +24,8 @@ struct IngestCommand: Command {
       app_store_receipt reads answers of verifyReceipt and notifications of version 1. Receipts know no prices; the catalogue
       (tenure catalogue import) can fill them in where it has one for a product, with its currency, that has no country or is
       the only one. What was bought with a paid offer stays unknown.
-      Webhooks of revenuecat, adapty and apphud are read as they were sent; the first two do not name their app, which --app
-      then does.
+      Webhooks of revenuecat, adapty and apphud are read as they were sent, and the CSV that revenuecat and apphud export is
+      recognised by its header. Webhooks of the first two, and exports, do not name their app: --app does.
       """)
 
   /// The sources whose files can be read.
@@ -87,7 +87,8 @@ struct IngestCommand: Command {
         case .tenure: TenureDecoder(app: app) { apps.app(key: $0) }
         case .appClient: AppClientDecoder { apps.app(bundleID: $0) }
         case .appStoreReceipt: ReceiptDecoder(prices: prices) { apps.app(bundleID: $0) }
-        case .revenueCat, .adapty, .apphud: VendorDecoder(source) { apps.app(bundleID: $0) }
+        case .revenueCat, .apphud: ExportDecoder(source) { apps.app(bundleID: $0) }
+        case .adapty: VendorDecoder(source) { apps.app(bundleID: $0) }
         default: AppStoreDecoder(acceptsUnsigned: acceptsUnsigned) { apps.app(bundleID: $0) }
         }
       }
