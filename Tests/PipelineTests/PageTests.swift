@@ -134,7 +134,7 @@ struct PageTests {
   @Test(
     "every figure on the page is what tenure report prints, whatever is chosen, and nothing is asked of another host")
   func figures() async throws {
-    let visit = try await Visit(subscribers: 90)
+    let visit = try await Visit(subscribers: 45)
     let overview = try await figures(visit)
     let told = Set(overview.map(\.section))
     #expect(
@@ -182,7 +182,7 @@ struct PageTests {
 
   @Test("a figure opens what is behind it: entries that add up to it, days of a month, the parts of a share")
   func explanations() async throws {
-    let visit = try await Visit(subscribers: 60)
+    let visit = try await Visit(subscribers: 30)
     func open(_ selector: String) async throws -> String {
       try await visit.page.value(
         of: """
@@ -216,7 +216,7 @@ struct PageTests {
 
   @Test("it can be read without a mouse, and the rules of accessibility hold, wide and narrow, light and dark")
   func accessibility() async throws {
-    let visit = try await Visit(subscribers: 60)
+    let visit = try await Visit(subscribers: 30)
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
     let folder = root.appending(path: ".build/axe-core")
