@@ -16,6 +16,9 @@ let package = Package(
   products: [
     .executable(name: "tenure", targets: ["tenure"])
   ],
+  traits: [
+    .trait(name: "Kafka", description: "tenure consume kafka, with librdkafka")
+  ],
   targets: [
     // C libraries of the system, each imported by exactly one module.
     .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -24,6 +27,7 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(
       name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(name: "CKafka", pkgConfig: "rdkafka", providers: [.apt(["librdkafka-dev"])]),
     // What is variadic in C, which Swift cannot call.
     .target(name: "CurlShim", dependencies: ["CCurl"]),
     .target(name: "MicroHTTPDShim", dependencies: ["CMicroHTTPD"]),
@@ -38,6 +42,11 @@ let package = Package(
     .target(name: "Vocabulary", swiftSettings: strict),
     .target(name: "Signatures", dependencies: ["COpenSSL"], swiftSettings: strict),
     .target(name: "HTTP", dependencies: ["Vocabulary", "CCurl", "CurlShim"], swiftSettings: strict),
+
+    // Empty without the trait.
+    .target(
+      name: "Kafka", dependencies: [.target(name: "CKafka", condition: .when(traits: ["Kafka"]))],
+      swiftSettings: strict),
 
     // The stages. They never import each other: they meet in the database's tables.
     .target(
@@ -63,6 +72,7 @@ let package = Package(
       name: "tenure",
       dependencies: [
         "Ingest", "Measure", "Report", "Forward", "Server", "Demo", "Signatures", "Vocabulary", "Postgres", "SQL",
+        "Kafka",
       ],
       swiftSettings: strict),
 
@@ -102,8 +112,10 @@ let package = Package(
     .testTarget(name: "ServerTests", dependencies: ["Server", "Ingest", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "DemoTests", dependencies: ["Demo", "Forward", "HTTP", "Signatures", "Vocabulary"], swiftSettings: strict),
+    .executableTarget(
+      name: "mock-broker", dependencies: ["Kafka"], path: "Tests/MockBroker", swiftSettings: strict),
     .testTarget(
-      name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "TestSupport"],
+      name: "PipelineTests", dependencies: ["tenure", "tenure-bench", "mock-broker", "TestSupport"],
       swiftSettings: strict),
   ]
 )

@@ -64,7 +64,8 @@ final class Metrics: Sendable {
     return text
   }
 
-  private static func line(_ name: String, _ labels: [String: String], _ value: Int) -> String {
+  /// One sample.
+  static func line(_ name: String, _ labels: [String: String], _ value: Int) -> String {
     let list = labels.sorted { $0.key < $1.key }.map { label in
       let value = label.value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
       return "\(label.key)=\"\(value)\""

@@ -8,14 +8,14 @@ struct ReportsService: HTTPService {
   private let hosts: Set<String>
   private let health: Health
   private let open: @Sendable () async throws -> Connection
-  private let metrics: @Sendable () -> String
+  private let metrics: @Sendable () async -> String
   private let report: @Sendable (ServerReport) -> Void
   /// Each report in hand has a connection.
   private let turnstile = Turnstile(4)
 
   init(
     token: String, hosts: [String], health: Health, open: @escaping @Sendable () async throws -> Connection,
-    metrics: @escaping @Sendable () -> String, report: @escaping @Sendable (ServerReport) -> Void
+    metrics: @escaping @Sendable () async -> String, report: @escaping @Sendable (ServerReport) -> Void
   ) {
     self.token = AccessToken(token)
     self.hosts = Set(hosts.map { $0.lowercased() })
@@ -74,7 +74,7 @@ struct ReportsService: HTTPService {
     if head.path == "/", head.query.contains(where: { $0.name == "token" }) { return exchanged }
     if let page = WebPage.answer(to: head.path) { return page }
     switch head.path {
-    case "/metrics": return HTTPAnswer(200, type: "text/plain; version=0.0.4; charset=utf-8", metrics())
+    case "/metrics": return HTTPAnswer(200, type: "text/plain; version=0.0.4; charset=utf-8", await metrics())
     case "/v1/reports": return await list()
     default:
       let segments = head.segments

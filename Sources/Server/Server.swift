@@ -96,7 +96,7 @@ public final class Server: Sendable {
       "reports", on: settings.reports, limits: limits, metrics: metrics,
       service: ReportsService(
         token: settings.token, hosts: settings.hosts, health: health, open: open,
-        metrics: { metrics.text }, report: report))
+        metrics: { [streams = StreamMetrics(open: open)] in await metrics.text + streams.text() }, report: report))
     patience = settings.requestTime * 2
   }
 

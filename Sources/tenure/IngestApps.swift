@@ -33,6 +33,24 @@ final class IngestApps: Sendable {
     configured.first { $0.key == key } ?? unknown(key: key, bundleID: nil)
   }
 
+  /// A decoder of what a source sends.
+  ///
+  /// - Parameters:
+  ///   - app: The key of the app that it is given for, if any.
+  ///   - prices: What purchases of receipts cost.
+  ///   - acceptsUnsigned: Whether App Store data without a signature is taken: for tests only.
+  func decoder(
+    _ source: Source, app: String?, prices: CataloguePrices = CataloguePrices(), acceptsUnsigned: Bool = false
+  ) -> any EventDecoder {
+    switch source {
+    case .tenure: TenureDecoder(app: app) { self.app(key: $0) }
+    case .appClient: AppClientDecoder { self.app(bundleID: $0) }
+    case .appStoreReceipt: ReceiptDecoder(prices: prices) { self.app(bundleID: $0) }
+    case .revenueCat, .adapty, .apphud: VendorDecoder(source) { self.app(bundleID: $0) }
+    case .appStore: AppStoreDecoder(acceptsUnsigned: acceptsUnsigned) { self.app(bundleID: $0) }
+    }
+  }
+
   private func unknown(key: String, bundleID: String?) -> AppConfiguration? {
     guard acceptsUnknown, Configuration.isAppKey(key) else { return nil }
     let isNew = warned.withLock { $0.insert(key).inserted }

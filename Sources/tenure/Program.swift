@@ -11,7 +11,7 @@ enum Program {
 
   /// Every command, in the order the help text shows them.
   static let commands: [any Command.Type] = [
-    DemoCommand.self, MigrateCommand.self, IngestCommand.self, BackfillCommand.self,
+    DemoCommand.self, MigrateCommand.self, IngestCommand.self, BackfillCommand.self, ConsumeCommand.self,
     MeasureCommand.self, ReportCommand.self, ExplainCommand.self,
     ForwardCommand.self, RunCommand.self, ServeCommand.self,
     AppsCommand.self, AppsRenameCommand.self, TargetsCommand.self, TargetsTestCommand.self, TargetsPauseCommand.self,

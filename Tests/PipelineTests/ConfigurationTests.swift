@@ -33,11 +33,13 @@ struct ConfigurationTests {
         server: { ingest: "0.0.0.0:8080", reports: "127.0.0.1:8081", token: "${TOKEN}", hosts: ["r.example.com"],
                   max_body: "2MiB" },
         ingest: { keep_raw: "400d" },
-        kafka: { brokers: ["127.0.0.1:9092"], mechanism: "PLAIN", username: "u", password: "${TOKEN}", tls: true },
+        kafka: { brokers: ["127.0.0.1:9092"], mechanism: "PLAIN", username: "u", password: "${TOKEN}", tls: true,
+                 options: { "session.timeout.ms": 6000, "socket.keepalive.enable": "true" } },
         apps: [{
           key: "video", bundle_id: "com.example.video", app_apple_id: 1234567890, commission: 0.15,
           subscriber_url: "https://admin.example.com/users/{subscriber_id}",
-          app_store_server: { issuer_id: "i", key_id: "k", private_key_file: "key.p8" },
+          app_store_server: { issuer_id: "i", key_id: "k", private_key_file: "key.p8", base_url: "https://a.example.com",
+                              sandbox_base_url: "http://127.0.0.1:9", allow_private_network: true },
           sources: {
             app_store: { environments: ["Production", "Sandbox"], roots: ["extra-root.pem"] },
             revenuecat: { authorization: "${TOKEN}", signing_secret: "s" },
@@ -66,11 +68,18 @@ struct ConfigurationTests {
     #expect(configuration.server.token == "secret")
     #expect(configuration.server.maxBody == 2 << 20)
     #expect(configuration.keepRaw == 34_560_000)
-    #expect(configuration.kafka?.isEncrypted == true)
+    #expect(
+      configuration.kafka?.options == [
+        "bootstrap.servers": "127.0.0.1:9092", "security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN",
+        "sasl.username": "u", "sasl.password": "secret",
+        "session.timeout.ms": "6000", "socket.keepalive.enable": "true",
+      ])
     let app = try #require(configuration.apps.first)
     #expect(app.appAppleID == 1_234_567_890)
     #expect(app.commission == .share(try #require(Decimal(string: "0.15"))))
     #expect(app.appStoreServer?.privateKeyFile == folder.file("key.p8"))
+    #expect(app.appStoreServer?.sandboxBaseURL == "http://127.0.0.1:9")
+    #expect(app.appStoreServer?.allowsPrivateNetwork == true)
     #expect(app.sources[.appStore]?.environments == ["Production", "Sandbox"])
     #expect(app.sources[.appStore]?.roots == [folder.file("extra-root.pem")])
     #expect(app.sources[.revenueCat] == .init(authorization: "secret", secret: "s"))
@@ -116,7 +125,7 @@ struct ConfigurationTests {
         reporting: { timezone: "Europe/Berln", currency: "euro", mrr_factors: "calender", wait_for_word: "1 day" },
         server: { ingest: "8080", max_body: "lots", token: 12 },
         ingest: { keep_raw: 400 },
-        kafka: {},
+        kafka: { options: { "group.id": "g", "enable.auto.commit": "true" } },
         apps: [
           { key: "a b", commission: 15, app_apple_id: "x", subscriber_url: "https://x.example",
             sources: { app_store: { environments: ["production"], roots: ["nothing.pem"] }, revenucat: {},
@@ -134,7 +143,8 @@ struct ConfigurationTests {
     let paths = Set(found.map(\.path))
     let expected: Set = [
       "databse", "reporting.timezone", "reporting.currency", "reporting.mrr_factors", "reporting.wait_for_word",
-      "server.ingest", "server.max_body", "server.token", "ingest.keep_raw", "kafka.brokers", "apps[0].key",
+      "server.ingest", "server.max_body", "server.token", "ingest.keep_raw", "kafka.brokers",
+      "kafka.options.group.id", "kafka.options.enable.auto.commit", "apps[0].key",
       "apps[0].commission", "apps[0].app_apple_id", "apps[0].subscriber_url",
       "apps[0].sources.app_store.environments[0]", "apps[0].sources.app_store.roots[0]", "apps[0].sources.revenucat",
       "apps[0].sources.tenure.secret",

@@ -29,7 +29,7 @@ struct IngestCommand: Command {
       """)
 
   /// The sources whose files can be read.
-  private static let sources = [
+  static let sources = [
     Source.appStore, .appClient, .appStoreReceipt, .revenueCat, .adapty, .apphud, .tenure,
   ].map(\.rawValue)
 
@@ -83,13 +83,7 @@ struct IngestCommand: Command {
       }
       defer { log.endProgress() }
       return try await ingester.ingest(paths) { [source, app, acceptsUnsigned] in
-        switch source {
-        case .tenure: TenureDecoder(app: app) { apps.app(key: $0) }
-        case .appClient: AppClientDecoder { apps.app(bundleID: $0) }
-        case .appStoreReceipt: ReceiptDecoder(prices: prices) { apps.app(bundleID: $0) }
-        case .revenueCat, .adapty, .apphud: VendorDecoder(source) { apps.app(bundleID: $0) }
-        default: AppStoreDecoder(acceptsUnsigned: acceptsUnsigned) { apps.app(bundleID: $0) }
-        }
+        apps.decoder(source, app: app, prices: prices, acceptsUnsigned: acceptsUnsigned)
       }
     }
     if context.isJSON {

@@ -32,6 +32,7 @@ struct Configuration: Sendable {
     var maxBody: Int64 = 1 << 20
   }
 
+  /// Where streams are read from.
   struct Kafka: Sendable, Equatable {
     var brokers: [String] = []
     /// The SASL mechanism; nil for none.
@@ -41,6 +42,29 @@ struct Configuration: Sendable {
     var isEncrypted = false
     /// A file of certificates to trust, as an absolute path.
     var authorityFile: String?
+    /// librdkafka's own options, by their names.
+    var otherOptions: [String: String] = [:]
+
+    /// librdkafka's options, all of them.
+    var options: [String: String] {
+      var options = otherOptions
+      options["bootstrap.servers"] = brokers.joined(separator: ",")
+      if isEncrypted || username != nil {
+        options["security.protocol"] = (username == nil ? "" : "sasl_") + (isEncrypted ? "ssl" : "plaintext")
+      }
+      options["sasl.mechanism"] = mechanism ?? (username == nil ? nil : "PLAIN")
+      options["sasl.username"] = username
+      options["sasl.password"] = password
+      options["ssl.ca.location"] = authorityFile
+      return options.compactMapValues { $0 }
+    }
+
+    /// Options that are not to be given: other settings say the same, or reading every event once relies on them.
+    static let reservedOptions: Set<String> = [
+      "bootstrap.servers", "metadata.broker.list", "security.protocol", "sasl.mechanism", "sasl.mechanisms",
+      "sasl.username", "sasl.password", "ssl.ca.location", "group.id", "enable.auto.commit",
+      "auto.commit.enable", "enable.auto.offset.store", "enable.partition.eof", "partition.assignment.strategy",
+    ]
   }
 
   /// The database's connection string.
@@ -184,6 +208,15 @@ extension Configuration.Kafka {
     if (username == nil) != (password == nil) { reader.problem("username", "and password are needed together") }
     isEncrypted = reader.bool("tls") ?? isEncrypted
     authorityFile = reader.existingFile("ca_file")
+    if let section = reader.section("options") {
+      for name in section.names {
+        if Self.reservedOptions.contains(name) {
+          section.problem(name, "is not to be set here: it follows from the other settings, or is relied on")
+        }
+        otherOptions[name] = section.integerOrText(name)
+      }
+      section.finish()
+    }
     reader.finish()
   }
 }

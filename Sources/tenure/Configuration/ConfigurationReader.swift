@@ -66,6 +66,9 @@ final class ConfigurationReader {
 
   // MARK: - Values
 
+  /// The names of all settings of this section, for one whose names are not ours.
+  var names: [String] { values.keys.sorted() }
+
   /// A text, with `${NAME}` replaced by what the environment holds.
   func text(_ name: String) -> String? {
     guard let value = value(name) else { return nil }
