@@ -115,7 +115,7 @@ struct TargetRuleTests {
     var delivered = 0
     while delivered < 40 {
       let summaries = try await withThrowingTaskGroup(of: ForwardSummary.self) { group in
-        for _ in 1...3 { group.addTask { try await bench.forward(target) } }
+        for _ in 1...3 { group.addTask { [target] in try await bench.forward(target) } }
         return try await group.reduce(into: []) { $0.append($1) }
       }
       let more = summaries.map(\.delivered).reduce(0, +)
