@@ -198,14 +198,15 @@ enum Cell: Decodable, Equatable, CustomStringConvertible, Sendable {
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
+    // The most frequent first: what is of another kind costs an error each.
     if container.decodeNil() {
       self = .null
-    } else if let value = try? container.decode(Bool.self) {
-      self = .bool(value)
-    } else if let value = try? container.decode(Decimal.self) {
-      self = .number(value)
     } else if let value = try? container.decode(String.self) {
       self = .text(value)
+    } else if let value = try? container.decode(Decimal.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(Bool.self) {
+      self = .bool(value)
     } else {
       self = .list(try container.decode([Cell].self))
     }
