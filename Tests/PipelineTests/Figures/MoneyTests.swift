@@ -84,8 +84,14 @@ struct MoneyTests {
       program.lines("restatements", "run day metric before after entries cause"),
       is: [
         "2 2025-01-31 revenue.net_converted 0 10.4 0 new rates",
-        "2 2025-02-04 revenue.net_converted 0 113.3 0 new rates",
+        "2 2025-01-31 revenue.unconverted_charges 1 0 0 new rates",
+        "2 2025-02-04 mrr.mrr_converted 0 103 0 new rates", "2 2025-02-04 revenue.net_converted 0 113.3 0 new rates",
+        "2 2025-02-04 revenue.unconverted_charges 2 0 0 new rates",
+        "3 2025-02-04 mrr.mrr_converted 103 206 0 new rates",
         "3 2025-02-04 revenue.net_converted 113.3 226.6 0 new rates",
+        // Of all stores together.
+        "2 2025-01-31 customers.arppu 0 10.4 0 new rates", "2 2025-02-04 customers.arppu 0 56.65 0 new rates",
+        "3 2025-02-04 customers.arppu 56.65 113.3 0 new rates",
       ])
   }
 
