@@ -21,7 +21,7 @@ struct AppStoreFigureTests {
       """
       {"event_id": "e", "kind": "entitlement_changed", "occurred_at": "2025-02-10T00:00:00Z", "app": "video", \
       "store": "app_store", "environment": "Production", "original_transaction_id": "1", \
-      "transaction": {"transaction_id": "1", "price": 5, "currency": "EUR", "country": "DEU", "tax": 1}}
+      "transaction": {"transaction_id": "1", "price": 5, "currency": "USD", "country": "DEU", "tax": 1}}
       """
     ])
     try await program.measure(asOf: "2025-02-15")
