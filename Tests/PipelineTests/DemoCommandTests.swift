@@ -39,7 +39,8 @@ struct DemoCommandTests {
     #expect(result.notifications > result.stored)
     #expect(result.delivered > 0)
     let connection = try await database.connect()
-    let stored = try await connection.query("select count(*) as stored from ingest.event")[0].int("stored")
+    let stored = try await connection.query(
+      "select count(*) as stored from ingest.event where source = 'app_store'")[0].int("stored")
     #expect(Int(stored) == result.stored)
     await connection.close()
     // Nothing is mixed into what is there.
