@@ -350,31 +350,6 @@ struct ForwardCommandTests {
     #expect(preview.code == 0)
   }
 
-  @Test("a target of a type that cannot be sent to yet stops only what would send to it, naming it")
-  func unbuiltType() async throws {
-    let receiver = HTTPReceiver()
-    try await configure(
-      receiver, targets: #"{ name: "team", type: "discord", url: "https://hooks.example.com/secret-path" }"#)
-    try await ingest(event("e1"))
-    for words in [["measure"], ["report", "deliveries"], ["targets"], ["targets", "pause", "team"], ["apps"]] {
-      let outcome = try await run(words)
-      #expect(outcome.code == 0, "\(words): \(outcome.errors)")
-    }
-    for words in [
-      ["forward", "--once"], ["forward", "--dry-run"], ["run"], ["run", "--every", "1h"], ["targets", "test", "team"],
-      ["targets", "replay", "team"],
-    ] {
-      let outcome = try await run(words)
-      #expect(outcome.code == 2, "\(words)")
-      #expect(outcome.errors.contains("\"path\":\"targets[1].type\""), "\(words): \(outcome.errors)")
-      #expect(outcome.errors.contains("target team"))
-      #expect(outcome.errors.contains("discord"))
-    }
-    // What is about another target alone works.
-    #expect(try await run(["targets", "test", "backend"]).code == 0)
-    #expect(try await run(["targets", "replay", "backend"]).code == 0)
-  }
-
   // MARK: - Agreement with the ledger
 
   /// Numbers that look random and are the same each time.
