@@ -1,3 +1,4 @@
+internal import CCurl
 import Glibc
 
 /// A resolved address of a host, and whether requests of others' making may go there.
