@@ -28,14 +28,30 @@
       }
     }
 
+    /// What librdkafka gave, until nobody needs it any more.
+    private final class Membership: @unchecked Sendable {
+      let client: OpaquePointer
+      let queue: OpaquePointer
+
+      init(of client: OpaquePointer) {
+        self.client = client
+        queue = rd_kafka_queue_get_consumer(client)
+      }
+
+      deinit {
+        rd_kafka_queue_destroy(queue)
+        // Without leaving the group, which could take long: a group that was not left notices.
+        rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
+      }
+    }
+
     private nonisolated let executor = Executor()
     /// The consumer's own thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     private let topic: String
     private let report: @Sendable (Report) -> Void
-    private let client: OpaquePointer
-    private let queue: OpaquePointer
+    private let membership: Membership
     private var isClosed = false
     /// The partitions that it has.
     private var assigned: [Int32] = []
@@ -71,11 +87,10 @@
       let client = try KafkaClient.make(RD_KAFKA_CONSUMER, all) { configuration in
         rd_kafka_conf_set_events(configuration, RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_ERROR)
       }
-      self.client = client
+      rd_kafka_poll_set_consumer(client)
+      membership = Membership(of: client)
       self.topic = topic
       self.report = report
-      rd_kafka_poll_set_consumer(client)
-      queue = rd_kafka_queue_get_consumer(client)
       let topics = rd_kafka_topic_partition_list_new(1)
       defer { rd_kafka_topic_partition_list_destroy(topics) }
       rd_kafka_topic_partition_list_add(topics, topic, RD_KAFKA_PARTITION_UA)
@@ -85,12 +100,8 @@
       }
     }
 
-    isolated deinit {
-      guard !isClosed else { return }
-      rd_kafka_queue_destroy(queue)
-      // Without leaving the group, which could take long: the group notices.
-      rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
-    }
+    private var client: OpaquePointer { membership.client }
+    private var queue: OpaquePointer { membership.queue }
 
     // MARK: - Reading
 
@@ -233,8 +244,6 @@
         if rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE { rd_kafka_assign(client, nil) }
         rd_kafka_event_destroy(event)
       }
-      rd_kafka_queue_destroy(queue)
-      rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
     }
   }
 #endif
