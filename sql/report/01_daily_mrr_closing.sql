@@ -1,21 +1,65 @@
--- MRR at the end of every day since a row's first: the last stored month's closing and the days since. The sums are lateral
--- so that a filter on the day reaches the index.
+-- MRR at the end of every day since a row's first change. Each change holds until the next.
 drop view if exists measure.daily_mrr_closing cascade;
 create view measure.daily_mrr_closing as
-select
-    combination.app_id,
-    combination.environment,
-    combination.store,
-    combination.product_id,
-    combination.country,
-    combination.currency,
-    days.day::date as day,
-    ((days.day::date + 1)::timestamp at time zone latest.zone) <= latest.as_of as is_complete,
-    coalesce(closing.mrr, 0) + coalesce(since.mrr, 0) as mrr,
-    coalesce(closing.unpriced, 0) + coalesce(since.unpriced, 0) as unpriced,
-    coalesce(closing.converted, 0) + coalesce(since.converted, 0) as converted,
-    coalesce(closing.unconverted, 0) + coalesce(since.unconverted, 0) as unconverted
-from (
+with change as (
+    select
+        total.app_id,
+        total.environment,
+        total.store,
+        total.product_id,
+        total.country,
+        total.currency,
+        total.day,
+        total.new,
+        total.reactivation,
+        total.expansion,
+        total.contraction,
+        total.churn,
+        total.suspension,
+        total.recovery,
+        total.moved_in,
+        total.moved_out,
+        total.mrr,
+        total.unpriced,
+        total.converted,
+        total.unconverted
+    from measure.daily_mrr as total
+    where total.day >= coalesce((select asked.month from measure.asked), '-infinity')
+    union all
+    (
+        select distinct on (
+                stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.currency
+            )
+            stored.app_id,
+            stored.environment,
+            stored.store,
+            stored.product_id,
+            stored.country,
+            stored.currency,
+            asked.month - 1,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            stored.mrr,
+            stored.unpriced,
+            stored.converted,
+            stored.unconverted
+        from measure.monthly_mrr as stored
+        cross join measure.asked as asked
+        where stored.month < asked.month
+        order by
+            stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.currency,
+            stored.month desc
+    )
+),
+
+standing as (
     select
         app_id,
         environment,
@@ -23,42 +67,51 @@ from (
         product_id,
         country,
         currency,
-        min(day) as first_day
-    from measure.daily_mrr
-    group by app_id, environment, store, product_id, country, currency
-) as combination
+        day,
+        new,
+        reactivation,
+        expansion,
+        contraction,
+        churn,
+        suspension,
+        recovery,
+        moved_in,
+        moved_out,
+        lead(day) over changes as next_day,
+        sum(mrr) over changes as mrr,
+        sum(unpriced) over changes as unpriced,
+        sum(converted) over changes as converted,
+        sum(unconverted) over changes as unconverted
+    from change
+    window changes as (partition by app_id, environment, store, product_id, country, currency order by day)
+)
+
+select
+    standing.app_id,
+    standing.environment,
+    standing.store,
+    standing.product_id,
+    standing.country,
+    standing.currency,
+    standing.day + days.nth as day,
+    standing.day + days.nth < latest.day or ((latest.day + 1)::timestamp at time zone latest.zone) <= latest.as_of
+    as is_complete,
+    case when days.nth = 0 then standing.new else 0 end as new,
+    case when days.nth = 0 then standing.reactivation else 0 end as reactivation,
+    case when days.nth = 0 then standing.expansion else 0 end as expansion,
+    case when days.nth = 0 then standing.contraction else 0 end as contraction,
+    case when days.nth = 0 then standing.churn else 0 end as churn,
+    case when days.nth = 0 then standing.suspension else 0 end as suspension,
+    case when days.nth = 0 then standing.recovery else 0 end as recovery,
+    case when days.nth = 0 then standing.moved_in else 0 end as moved_in,
+    case when days.nth = 0 then standing.moved_out else 0 end as moved_out,
+    standing.mrr,
+    standing.unpriced,
+    standing.converted,
+    standing.unconverted
+from standing
 cross join measure.latest as latest
-cross join lateral generate_series(combination.first_day, latest.day, interval '1 day') as days (day)
-left join lateral (
-    select stored.*
-    from measure.monthly_mrr as stored
-    where
-        stored.app_id = combination.app_id
-        and stored.environment = combination.environment
-        and stored.store = combination.store
-        and stored.product_id = combination.product_id
-        and stored.country = combination.country
-        and stored.currency = combination.currency
-        and stored.month < date_trunc('month', days.day)::date
-    order by stored.month desc
-    limit 1
-) as closing on true
-left join lateral (
-    select
-        sum(total.mrr) as mrr,
-        sum(total.unpriced) as unpriced,
-        sum(total.converted) as converted,
-        sum(total.unconverted) as unconverted
-    from measure.daily_mrr as total
-    where
-        total.app_id = combination.app_id
-        and total.environment = combination.environment
-        and total.store = combination.store
-        and total.product_id = combination.product_id
-        and total.country = combination.country
-        and total.currency = combination.currency
-        and total.day between date_trunc('month', days.day)::date and days.day::date
-) as since on true;
+cross join lateral generate_series(0, coalesce(standing.next_day, latest.day + 1) - standing.day - 1) as days (nth);
 comment on view measure.daily_mrr_closing is
-'MRR in micros at the end of every day, one row per day, product, country and currency';
+'MRR in micros at the end of every day, one row per day, product, country and currency; what moved on the day itself is beside them';
 grant select on measure.daily_mrr_closing to tenure_writer;

@@ -40,6 +40,8 @@ cross join lateral (
         or total.refunds <> 0 or total.refunds_by_purchase_day <> 0 as amounts,
         total.charges <> 0 or total.refunded_charges <> 0 or total.refunds <> 0 as moves,
         total.converted <> 0
+        -- A charge of 0 needs no rate.
+        or total.charges - total.unpriced_charges > total.unconverted
         or total.unconverted = 0 and total.unconverted_refunds = 0
         and (
             total.charges > total.unpriced_charges or total.refunded_charges <> total.unknown_refunds

@@ -10,26 +10,23 @@ select
     closing.currency,
     trim_scale(
         (
-            closing.mrr - coalesce(
-                total.new + total.reactivation + total.expansion + total.contraction + total.churn + total.suspension
-                + total.recovery + total.moved_in + total.moved_out, 0
-            )
+            closing.mrr - closing.new - closing.reactivation - closing.expansion - closing.contraction - closing.churn
+            - closing.suspension - closing.recovery - closing.moved_in - closing.moved_out
         ) / 1000000
     ) as opening,
-    trim_scale(coalesce(total.new, 0) / 1000000) as new,
-    trim_scale(coalesce(total.reactivation, 0) / 1000000) as reactivation,
-    trim_scale(coalesce(total.expansion, 0) / 1000000) as expansion,
-    trim_scale(coalesce(total.contraction, 0) / 1000000) as contraction,
-    trim_scale(coalesce(total.churn, 0) / 1000000) as churn,
-    trim_scale(coalesce(total.suspension, 0) / 1000000) as suspension,
-    trim_scale(coalesce(total.recovery, 0) / 1000000) as recovery,
-    trim_scale(coalesce(total.moved_in, 0) / 1000000) as moved_in,
-    trim_scale(coalesce(total.moved_out, 0) / 1000000) as moved_out,
+    trim_scale(closing.new / 1000000) as new,
+    trim_scale(closing.reactivation / 1000000) as reactivation,
+    trim_scale(closing.expansion / 1000000) as expansion,
+    trim_scale(closing.contraction / 1000000) as contraction,
+    trim_scale(closing.churn / 1000000) as churn,
+    trim_scale(closing.suspension / 1000000) as suspension,
+    trim_scale(closing.recovery / 1000000) as recovery,
+    trim_scale(closing.moved_in / 1000000) as moved_in,
+    trim_scale(closing.moved_out / 1000000) as moved_out,
     trim_scale(closing.mrr / 1000000) as closing,
     closing.is_complete
 from measure.daily_mrr_closing as closing
 inner join ingest.app as app using (app_id)
-left join measure.daily_mrr as total using (app_id, environment, store, product_id, country, currency, day)
 where closing.currency <> '';
 
 comment on view report.mrr_movement is

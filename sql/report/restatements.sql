@@ -15,7 +15,39 @@ with change as (
         figure.amount,
         figure.unknown,
         figure.whole
-    from measure.daily_movement_change as change
+    -- Summed over products, countries and offers first: there are a hundred rows of them to one of these.
+    from (
+        select
+            run_id,
+            app_id,
+            environment,
+            store,
+            day,
+            sum(new) as new,
+            sum(trial_converted) as trial_converted,
+            sum(reactivated) as reactivated,
+            sum(won_back) as won_back,
+            sum(recovered) as recovered,
+            sum(refund_reversed) as refund_reversed,
+            sum(resumed) as resumed,
+            sum(moved_in) as moved_in,
+            sum(churned_voluntary) as churned_voluntary,
+            sum(churned_billing) as churned_billing,
+            sum(churned_price_increase) as churned_price_increase,
+            sum(churned_product_unavailable) as churned_product_unavailable,
+            sum(churned_refunded) as churned_refunded,
+            sum(churned_other) as churned_other,
+            sum(churned_unconfirmed) as churned_unconfirmed,
+            sum(suspended) as suspended,
+            sum(pauses) as pauses,
+            sum(moved_out) as moved_out,
+            sum(renewed) as renewed,
+            sum(upgraded) as upgraded,
+            sum(downgraded) as downgraded,
+            sum(crossgraded) as crossgraded
+        from measure.daily_movement_change
+        group by run_id, app_id, environment, store, day
+    ) as change
     cross join lateral (
         values
             ('movements.new', change.new, 0, null::numeric),
@@ -297,6 +329,8 @@ summed as (
         sum(unknown) as unknown,
         sum(whole) as whole
     from change
+    -- Most of what a row could have moved did not move.
+    where amount <> 0 or unknown <> 0 or whole <> 0
     group by run_id, app_id, environment, store, currency, day, ends_on, metric
 ),
 

@@ -37,6 +37,20 @@ struct MoneyTests {
       ])
   }
 
+  @Test("a charge of 0 needs no rate, also beside one that has none: what is left out is counted")
+  func freeCharge() async throws {
+    let program = try await Installation()
+    try await program.import("rates", Self.rates)
+    try await program.ingest([
+      charge("a", "2025-02-03", 0, "KWD"), charge("b", "2025-02-03", 1.49, "KWD"), charge("c", "2025-02-04", 0, "KWD"),
+      charge("d", "2025-02-05", 1.49, "KWD"),
+    ])
+    try await program.measure(asOf: "2025-02-06")
+    try await expect(
+      program.lines("revenue", Self.converted),
+      is: ["2025-02-03 KWD 1.49 0 USD 1", "2025-02-04 KWD 0 0 USD 0", "2025-02-05 KWD 1.49 - USD 1"])
+  }
+
   @Test("a refund converts at the rate of its charge, and MRR at that of the period's purchase")
   func rateOfTheCharge() async throws {
     let program = try await Installation()

@@ -110,6 +110,29 @@ struct SubscriptionTests {
     try await expect(program.lines("subscriptions", "paid_months"), is: ["1"])
   }
 
+  @Test("every status at one moment: a trial in grace is a trial, and who is in grace is active and earns")
+  func statuses() async throws {
+    let program = try await Installation(
+      [
+        Life("a").tries("2025-03-01", until: "2025-03-08"),
+        Life("b").tries("2025-02-22", until: "2025-03-01").says("2025-03-01 00:01", retry: true, grace: "2025-03-17"),
+        Life("c").buys("2025-02-15", until: "2025-03-15"),
+        Life("d").buys("2025-02-01", until: "2025-03-01").says("2025-03-01 00:01", retry: true, grace: "2025-03-17"),
+        Life("e").tries("2025-02-22", until: "2025-03-01").says("2025-03-01 00:01", retry: true),
+        Life("f").buys("2025-02-01", until: "2025-03-01").says("2025-03-01 00:01", retry: true),
+        Life("g").buys("2025-02-01", until: "2025-03-01").says("2025-02-20", autoRenew: false),
+        Life("h").buys("2025-02-15", until: "2025-03-15").isRefunded("2025-03-02"),
+        Life("i").buys("2025-02-01", until: "2025-03-01").says(
+          "2025-02-10", with: ["paused_at": "2025-03-01T00:00:00Z", "resumes_at": "2025-04-01T00:00:00Z"]),
+      ], asOf: "2025-03-05")
+    try await expect(
+      program.lines("subscriptions", "original_transaction_id status mrr churned_on").sorted(),
+      is: [
+        "a trial - -", "b trial - -", "c active 10 -", "d grace 10 -", "e billing_retry - -", "f billing_retry - -",
+        "g expired - 2025-03-01", "h revoked - 2025-03-02", "i paused - -",
+      ])
+  }
+
   @Test("a family-shared chain in a free period is a trial by its status, and in no other report")
   func familyTrial() async throws {
     let life = Life("a").buys(

@@ -232,6 +232,19 @@ struct OracleTests {
     try await Self.judge(try await Self.reports(program), zone: Self.zone)
   }
 
+  @Test("stocks from a day on are those of the whole report, in the middle of a month and on its first and last day")
+  func fromADayOn() async throws {
+    let (program, _, _) = try await Self.inOrder.value
+    for name in ["movements", "mrr_movement", "active_subscriptions", "mrr"] {
+      let whole = try await program.run(["report", name, "--format", "csv"]).split(separator: "\n").map(String.init)
+      for from in ["2025-03-15", "2025-03-01", "2025-02-28", "2019-01-01"] {
+        let part = try await program.run(["report", name, "--format", "csv", "--from", from]).split(separator: "\n")
+        #expect(whole.filter { $0.split(separator: ",")[3] >= from } == part.map(String.init), "\(name) \(from)")
+        #expect(part.count > 100)
+      }
+    }
+  }
+
   @Test("shuffled and doubled, the same")
   func shuffledAndDoubled() async throws {
     let (program, _) = try await Self.installation()

@@ -36,6 +36,11 @@ extension Oracle {
       }
     }
     for (key, row) in rows {
+      // Where there were no charges, a refund and what takes another one back on the same day leave nothing of a row.
+      guard
+        row.charges != 0 || row.refunds != 0 || row.amount.known != 0 || row.refundsByPurchase != 0
+          || row.amountByPurchase.known != 0
+      else { continue }
       report.add(
         columns(key),
         [
