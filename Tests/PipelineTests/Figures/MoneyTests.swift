@@ -249,4 +249,30 @@ struct MoneyTests {
       program.lines("churn", "starts_on active_at_start churned mrr_churn_rate", ["--by", "month"]),
       is: ["2025-01-01 0 0 -", "2025-02-01 3 1 0.333333"])
   }
+
+  @Test("MRR churn is unknown while part of the MRR at the start, or of what left, cannot be converted")
+  func unconvertedChurn() async throws {
+    let program = try await Installation()
+    try await program.import("rates", "Date,USD,\n2025-01-01,2,\n")
+    let plain = Life("a").buys("2025-01-05", until: "2025-02-05", price: 10, "EUR")
+    try await program.ingest([
+      plain.says("2025-01-20", autoRenew: false),
+      Life("b").buys("2025-01-15", until: "2025-02-15", price: 40, "USD").renews(until: "2025-03-15")
+        .renews(until: "2025-04-15"),
+      // There at the start of February and of March, and lost in March.
+      Life("c").buys("2025-01-10", until: "2025-02-10", price: 3, "KWD").renews(until: "2025-03-10")
+        .says("2025-02-20", autoRenew: false),
+    ])
+    try await program.measure(asOf: "2025-04-10")
+    let columns = "starts_on active_at_start churned mrr_churn_rate"
+    try await expect(
+      program.lines("churn", columns, ["--by", "month", "--from", "2025-02-01"]),
+      is: ["2025-02-01 3 1 -", "2025-03-01 2 1 -", "2025-04-01 1 0 0"])
+    try await program.import("rates", "Date,USD,KWD,\n2025-01-01,2,0.6,\n")
+    try await program.measure(asOf: "2025-04-10")
+    // 20 of 20 + 40 + 10 dollars, and 10 of 40 + 10.
+    try await expect(
+      program.lines("churn", columns, ["--by", "month", "--from", "2025-02-01"]),
+      is: ["2025-02-01 3 1 0.285714", "2025-03-01 2 1 0.2", "2025-04-01 1 0 0"])
+  }
 }

@@ -32,6 +32,8 @@ public struct LifeGenerator {
 
   private let seed: UInt64
   private var random: SeededGenerator
+  /// For what is said beside the life and changes nothing in it.
+  private var aside: SeededGenerator
   private var arrivals: [(receivedAt: Instant, event: Event)] = []
   private var taken: Set<Instant> = []
 
@@ -96,6 +98,7 @@ public struct LifeGenerator {
     product = choices[Int.random(in: 0..<choices.count, using: &random)]
     statesPeriod = hasProduct ? chance(75) : true
     self.random = random
+    aside = SeededGenerator(seed: ~seed)
   }
 
   // MARK: - Chance
@@ -147,6 +150,7 @@ public struct LifeGenerator {
     event.transaction?.signedAt = signed
     event.renewal = renewal
     event.renewal?.signedAt = signed
+    event.renewal?.priceIncrease = priceIncrease()
     let delay =
       chance(75)
       ? Int64.random(in: 0...60, using: &random)
@@ -155,6 +159,31 @@ public struct LifeGenerator {
         : Int64.random(in: 3 * Self.day...40 * Self.day, using: &random)
     arrivals.append((signed.adding(seconds: delay), event))
     if chance(3) { arrivals.append((signed.adding(seconds: delay + 7200), event)) }
+    if Int.random(in: 0..<100, using: &aside) < 6 { reportMessage(after: signed, chain: event.originalTransactionID) }
+  }
+
+  /// What a status says of a higher price; some say nothing.
+  private mutating func priceIncrease() -> Stated<PriceIncrease> {
+    switch Int.random(in: 0..<100, using: &aside) {
+    case 0..<25: .value(.pending)
+    case 25..<35: .value(.accepted)
+    case 35..<60: .absent
+    default: .unstated
+    }
+  }
+
+  /// The app shows a message of the store's, or holds it back.
+  private mutating func reportMessage(after moment: Instant, chain: String?) {
+    let messages = ["billing_issue", "price_increase_consent", "win_back_offer", "generic", "storekit_7"]
+    // No other event is of a half second.
+    let seconds = Int64.random(in: 0...20 * Self.day, using: &aside)
+    let shown = Instant(microseconds: moment.microseconds + seconds * 1_000_000 + 500_000)
+    var event = Event(
+      eventID: "\(chain ?? "")/message/\(arrivals.count)", kind: .storeMessage, occurredAt: shown, app: app,
+      store: store, environment: environment, originalTransactionID: chain)
+    event.detail.message = messages[Int.random(in: 0..<messages.count, using: &aside)]
+    if Bool.random(using: &aside) { event.detail.state = "pending" }
+    arrivals.append((shown.adding(seconds: Int64.random(in: 0...3 * Self.day, using: &aside)), event))
   }
 
   private func status(

@@ -2,7 +2,7 @@ import Vocabulary
 
 extension Oracle {
   /// A chain of a line, as of the last moment before as-of.
-  private struct Present {
+  struct Present {
     var line: OracleLine
     var chain: OracleChain
     /// The places of its periods in the line.
@@ -44,7 +44,7 @@ extension Oracle {
     var isContinued: Bool { last + 1 < line.periods.count }
   }
 
-  private var present: [Present] {
+  var present: [Present] {
     lines.flatMap { line in
       var seen: [OracleChain] = []
       for period in line.periods where !seen.contains(where: { $0 === period.chain }) { seen.append(period.chain) }

@@ -98,6 +98,23 @@ extension Oracle {
     return found
   }
 
+  /// Since when an offer can be made to each chain to which one can be made now; of several offers the first.
+  func winnableSince() -> [ObjectIdentifier: Instant] {
+    var since: [ObjectIdentifier: Instant] = [:]
+    for absence in absences where absence.next == nil {
+      for offer in settings.offers where offer.app == absence.chain.app {
+        // The last moment before as-of is between the last second and it.
+        let now = Instant(microseconds: asOf.microseconds - 1)
+        guard canBeOffered(offer, in: absence, after: now), let began = beginnings(offer, in: absence).last else {
+          continue
+        }
+        let chain = ObjectIdentifier(absence.chain)
+        since[chain] = min(since[chain] ?? began, began)
+      }
+    }
+    return since
+  }
+
   func winBackRate() -> OracleReport {
     var report = OracleReport(
       "app environment store month offer_id", "became_eligible came_back came_back_with_offer",

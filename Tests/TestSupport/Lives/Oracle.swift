@@ -148,6 +148,7 @@ public struct Oracle {
     case "subscriptions": subscriptions()
     case "winback_eligibility": winBackEligibility()
     case "win_back_rate": winBackRate()
+    case "store_messages": storeMessages()
     default: preconditionFailure("the oracle knows no report \(name)")
     }
   }

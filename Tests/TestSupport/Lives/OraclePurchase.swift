@@ -112,6 +112,8 @@ final class OracleChain {
   /// The customer's ids with the moments of the events that name them, in order.
   let subscribers: [(at: Instant, id: String)]
   let appTransactionID: String?
+  /// What the app reported of the store's messages before as-of.
+  let messages: [(at: Instant, name: String, isPending: Bool)]
   /// In the order of their purchase, those before as-of.
   private(set) var purchases: [OraclePurchase] = []
 
@@ -127,6 +129,10 @@ final class OracleChain {
     subscribers = events.compactMap { event in event.subscriberID.map { (event.occurredAt, $0) } }
       .sorted { $0.0 < $1.0 }
     appTransactionID = events.lazy.compactMap(\.appTransactionID).first
+    messages = events.compactMap { event in
+      guard let name = event.detail.message, event.occurredAt < asOf else { return nil }
+      return (event.occurredAt, name, event.detail.state == "pending")
+    }
     let versions = Dictionary(grouping: events.compactMap(\.transaction), by: \.transactionID)
     purchases = versions.values.compactMap { OraclePurchase(chain: self, versions: $0, asOf: asOf) }
       .filter { $0.start < asOf }.sorted { $0.start < $1.start }

@@ -83,7 +83,9 @@ public struct RetoldLife {
 
   private static func inOrder(_ life: LifeGenerator.Life) -> [Event] {
     var seen: Set<String> = []
-    return life.events.sorted { $0.signedAt < $1.signedAt }.filter { seen.insert($0.eventID).inserted }
+    // What the app reports of messages is no teller's.
+    return life.events.filter { $0.kind != .storeMessage }.sorted { $0.signedAt < $1.signedAt }
+      .filter { seen.insert($0.eventID).inserted }
   }
 
   private let teller: Teller
