@@ -191,4 +191,23 @@ struct MRRTests {
       is: ["2025-01-01 0 10 0 0 10 true", "2025-02-01 10 0 2 0 12 true", "2025-03-01 12 0 0 -12 0 true"])
     try await expect(program.lines("mrr", "day mrr arr", ["--by", "quarter"]), is: ["2025-01-01 0 0"])
   }
+
+  @Test(
+    "a yearly price is a twelfth in each of its twelve months, and each month opens with what the one before closed")
+  func waterfall() async throws {
+    let program = try await Installation(
+      [Life("a").buys("2025-01-10", until: "2026-01-10", "yearly", price: 120)], asOf: "2026-02-01")
+    try await expect(
+      program.lines("mrr", "day mrr", ["--by", "month"]),
+      is: (1...12).map { "2025-\($0 < 10 ? "0" : "")\($0)-01 10" } + ["2026-01-01 0"])
+    try await program.ingest([
+      Life("b").buys("2026-01-10", until: "2026-02-10", price: 50).renews(until: "2026-03-10"),
+      Life("c").buys("2026-02-10", until: "2026-03-10", price: 30),
+    ])
+    try await program.measure(asOf: "2026-03-01")
+    try await expect(
+      program.lines(
+        "mrr_movement", "day opening new churn closing", ["--by", "month", "--from", "2026-01-01", "--group-by", "app"]),
+      is: ["2026-01-01 10 50 -10 50", "2026-02-01 50 30 0 80"])
+  }
 }
