@@ -179,12 +179,17 @@ struct MoneyTests {
       Life("a").buys("2025-02-01", until: "2025-03-01", price: 100, with: given),
       Life("b").buys("2025-02-02", until: "2025-03-02", price: 100, with: ["commission": 10]),
       Life("c").buys("2025-02-03", until: "2025-03-03", price: 100, with: ["commission": 10, "tax": 20]),
+      // What the seller receives may be rounded by the store, and told alone.
+      Life("d").buys(
+        "2025-02-04", until: "2025-03-04", price: 100, with: ["commission": 10, "tax": 20, "proceeds": 69.5]),
+      Life("e").buys("2025-02-05", until: "2025-03-05", price: 100, with: ["proceeds": 61]),
     ])
     try await program.measure(asOf: "2025-02-06")
     try await expect(
       program.lines("revenue", "day tax commission proceeds proceeds_basis"),
       is: [
         "2025-02-01 14.42 30 55.58 reported", "2025-02-02 50 10 40 estimated", "2025-02-03 20 10 70 reported",
+        "2025-02-04 20 10 69.5 reported", "2025-02-05 - - 61 reported",
       ])
   }
 
