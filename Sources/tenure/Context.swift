@@ -116,8 +116,8 @@ struct Context: Sendable {
     do {
       try await TargetRegister(connection).register(
         try configuration().targetConfigurations, at: Forwarder.systemClock())
-    } catch let error as PostgresError where error.sqlState == "42501" {
-      // A login that may only read reports makes no deliveries either.
+    } catch let error as PostgresError where error.sqlState == "42501" || error.sqlState == "25006" {
+      // A login that may only read reports makes no deliveries either, and in a replica there are those of its primary.
     }
     await connection.close()
   }

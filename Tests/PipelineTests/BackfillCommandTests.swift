@@ -171,29 +171,4 @@ struct BackfillCommandTests {
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("interrupted by a signal"))
   }
-
-  @Test("the configuration and the commands that docs/backfill.md shows are taken as they are shown")
-  func documentation() async throws {
-    let page = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().appending(path: "docs/backfill.md")
-    let blocks = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n```")
-    let receiver = HTTPReceiver { [service] _, request in service.answer(request) }
-    let gateway =
-      "base_url: \"http://127.0.0.1:\(receiver.port)\", sandbox_base_url: \"http://127.0.0.1:\(receiver.port)\", "
-      + "allow_private_network: true, issuer_id"
-    let shown = try #require(blocks.first { $0.hasPrefix("json5\n") }).dropFirst(6)
-    try folder.write(
-      String(shown).replacing("issuer_id", with: gateway).replacing(
-        "environments:", with: "roots: [\"root.pem\"], environments:"), to: "tenure.json")
-    try folder.write(service.key.pem, to: "AuthKey_2X9R4HXF34.p8")
-    let commands = try #require(blocks.first { $0.hasPrefix("sh\n") }).split(separator: "\n").dropFirst()
-    #expect(commands.count >= 4)
-    for command in commands {
-      let words = command.split(separator: " ").map(String.init)
-      let outcome = try await TestProgram.run(
-        Array(words.dropFirst()), environment: environment, directory: folder.path)
-      #expect(outcome.code == 0, "\(command): \(outcome.errors)")
-    }
-    #expect(try await events() == Self.all)
-  }
 }

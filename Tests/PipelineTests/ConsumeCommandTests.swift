@@ -155,17 +155,16 @@ import Testing
 
     @Test("the configuration and the commands that docs/kafka.md shows are taken as they are shown")
     func documentation() async throws {
-      let page = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "docs/kafka.md")
-      let blocks = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n```")
-      let shown = try #require(blocks.first { $0.hasPrefix("json5\n") }).dropFirst(6)
+      let page = try DocumentationPage("docs/kafka.md")
+      let shown = try #require(page.configuration)
       // The tests' broker knows no encryption and no credentials.
       #expect(shown.contains("brokers: [\"kafka-1.example.com:9093\"],"))
       let lines = shown.split(separator: "\n").filter { !$0.contains("mechanism:") && !$0.contains("tls:") }
       try folder.write(
         lines.joined(separator: "\n").replacing("kafka-1.example.com:9093", with: broker.address), to: "tenure.json")
       try await produce(0..<4)
-      let commands = try #require(blocks.first { $0.hasPrefix("sh\n") }).split(separator: "\n").dropFirst()
+      let commands = try #require(page.blocks.first { $0.need == "needs a broker" }).text.split(separator: "\n")
+        .dropFirst()
       #expect(commands.count == 2)
       for command in commands {
         let words = command.split(separator: " ").map(String.init)

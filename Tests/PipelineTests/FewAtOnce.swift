@@ -17,14 +17,7 @@ struct FewAtOnce: SuiteTrait, TestTrait, TestScoping {
   ) async throws {
     // A suite is no case of its own.
     guard testCase != nil else { return try await function() }
-    await Self.turnstile.enter()
-    do {
-      try await function()
-    } catch {
-      await Self.turnstile.leave()
-      throw error
-    }
-    await Self.turnstile.leave()
+    try await Self.turnstile.pass(function)
   }
 }
 
@@ -33,13 +26,24 @@ extension Trait where Self == FewAtOnce {
   static var fewAtOnce: FewAtOnce { FewAtOnce() }
 }
 
-private actor Turnstile {
+/// Lets only so many in at a time.
+actor Turnstile {
+  /// For who makes the logins of Grafana, which all databases of a server share.
+  static let grafanaLogins = Turnstile(1)
+
   private var free: Int
   private var waiting: [CheckedContinuation<Void, Never>] = []
 
   init(_ places: Int) { free = places }
 
-  func enter() async {
+  /// Does something when its turn has come.
+  func pass<Value: Sendable>(_ body: @Sendable () async throws -> Value) async rethrows -> Value {
+    await enter()
+    defer { leave() }
+    return try await body()
+  }
+
+  private func enter() async {
     guard free == 0 else {
       free -= 1
       return
@@ -47,7 +51,7 @@ private actor Turnstile {
     await withCheckedContinuation { waiting.append($0) }
   }
 
-  func leave() {
+  private func leave() {
     if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
   }
 }

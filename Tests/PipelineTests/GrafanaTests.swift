@@ -132,9 +132,11 @@ struct GrafanaTests {
       ["demo", "--subscribers", "80", "--seed", "3"], environment: ["DATABASE_URL": database.connectionString])
     try #require(demo.code == 0, "\(demo.output) \(demo.errors)")
     for _ in 1...2 {
-      let made = try await TestProgram.run(
-        ["--no-psqlrc", "--quiet", "--file", folder.appending(path: "logins.sql").path, database.connectionString],
-        environment: ["TENURE_GRAFANA_PASSWORD": "it's a password"], file: "/usr/bin/psql")
+      let made = try await Turnstile.grafanaLogins.pass {
+        try await TestProgram.run(
+          ["--no-psqlrc", "--quiet", "--file", folder.appending(path: "logins.sql").path, database.connectionString],
+          environment: ["TENURE_GRAFANA_PASSWORD": "it's a password"], file: "/usr/bin/psql")
+      }
       #expect(made.code == 0, "\(made.errors)")
     }
     return (

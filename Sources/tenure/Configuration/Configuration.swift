@@ -131,7 +131,8 @@ struct Configuration: Sendable {
 
   // MARK: -
 
-  private init(_ reader: ConfigurationReader) {
+  /// Reads a file's sections; what is wrong with them is gathered by the reader's file.
+  init(_ reader: ConfigurationReader) {
     database = reader.text("database")
     if let section = reader.section("reporting") { reporting = Reporting(section) }
     if let section = reader.section("server") { server = Server(section) }

@@ -12,6 +12,8 @@ final class ConfigurationReader {
     /// The folder relative paths start from.
     let folder: String
     var problems: [ConfigurationError.Problem] = []
+    /// Every setting that was asked for in the sections that there are, by its path.
+    var known: Set<String> = []
 
     init(folder: String, environment: [String: String]) {
       self.folder = folder
@@ -42,6 +44,7 @@ final class ConfigurationReader {
 
   /// Reports settings that are not known.
   func finish() {
+    file.known.formUnion(known.map(join))
     for name in values.keys.sorted() where !known.contains(name) {
       problem(name, "unknown setting\(Suggestion.hint(for: name, among: known.sorted()))")
     }
