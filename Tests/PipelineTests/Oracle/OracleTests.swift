@@ -250,12 +250,22 @@ struct OracleTests {
   @Test("stocks from a day on are those of the whole report, in the middle of a month and on its first and last day")
   func fromADayOn() async throws {
     let (program, _, _) = try await Self.inOrder.value
+    /// The days, from one on; of rows in which nothing stands and nothing moves there may be fewer.
+    func rows(_ csv: String, from: String) -> [Substring] {
+      csv.split(separator: "\n").filter { line in
+        let values = line.split(separator: ",", omittingEmptySubsequences: false)
+        return values[3] >= from && !values[7...].allSatisfy { ["0", "", "true", "false", "USD"].contains($0) }
+      }
+    }
     for name in ["movements", "mrr_movement", "active_subscriptions", "mrr"] {
-      let whole = try await program.run(["report", name, "--format", "csv"]).split(separator: "\n").map(String.init)
+      let whole = try await program.run(["report", name, "--format", "csv"])
       for from in ["2025-03-15", "2025-03-01", "2025-02-28", "2019-01-01"] {
-        let part = try await program.run(["report", name, "--format", "csv", "--from", from]).split(separator: "\n")
-        #expect(whole.filter { $0.split(separator: ",")[3] >= from } == part.map(String.init), "\(name) \(from)")
-        #expect(part.count > 100)
+        let part = try await program.run(["report", name, "--format", "csv", "--from", from])
+        let (expected, found) = (rows(whole, from: from), rows(part, from: ""))
+        if expected != found {
+          Issue.record("\(name) \(from): \(Set(expected).symmetricDifference(found).sorted().prefix(4))")
+        }
+        #expect(found.count > 100)
       }
     }
   }
