@@ -19,8 +19,8 @@ public struct AmplitudeTarget: Target {
   ///
   /// - Throws: ``TargetProblem`` when `api_key` is missing, or the region or the endpoint is none of Amplitude's.
   public init(_ configuration: TargetConfiguration) throws(TargetProblem) {
-    guard let key = configuration.projectKey, !key.isEmpty else {
-      throw configuration.problem("api_key", "the project's API key is needed")
+    guard let key = configuration.projectKey, AnalyticsEvent.isProjectKey(key) else {
+      throw configuration.problem("api_key", "the project's API key is needed, without spaces or line ends")
     }
     let region = configuration.region ?? "us"
     guard Self.regions.contains(region) else {

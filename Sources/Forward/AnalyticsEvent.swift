@@ -91,6 +91,12 @@ struct AnalyticsEvent {
     text.utf16.count <= longestText ? text : ChatMessage.cut(text, to: longestText)
   }
 
+  /// Whether a text can be what a service knows a project by: what comes from a file often has a line end with it, and
+  /// would be refused only when something is sent.
+  static func isProjectKey(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+  }
+
   /// Whether an id is one that services refuse, since it mostly stands for a mistake of the sender
   /// (https://developer.mixpanel.com/reference/import-events, and likewise Amplitude).
   static func isPlaceholder(_ id: String) -> Bool {

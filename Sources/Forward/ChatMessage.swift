@@ -1,3 +1,4 @@
+import Foundation
 import Vocabulary
 
 /// What a message to people says about an event: the same for every chat, before its own markup.
@@ -188,23 +189,25 @@ struct ChatMessage {
     return kept + "…"
   }
 
-  /// A text with markup in it, cut where it would be longer: without markup then, since that might be cut in two.
-  static func cutMarked(_ text: String, to longest: Int) -> String {
-    text.utf16.count <= longest
-      ? text : cut(unescaped(text.replacing(/<[^>]*>/, with: "")), to: longest)
-  }
-
   private static let entities: [UInt16: String] = [
     UInt16(UInt8(ascii: "&")): "&amp;", UInt16(UInt8(ascii: "<")): "&lt;", UInt16(UInt8(ascii: ">")): "&gt;",
   ]
 
   /// A text in which `&`, `<` and `>` stand for themselves: what Slack asks for, and Telegram's HTML.
   static func escaped(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    rewriting(text, [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")])
   }
 
   /// The text that ``escaped(_:)`` was made of.
   static func unescaped(_ text: String) -> String {
-    text.replacing("&lt;", with: "<").replacing("&gt;", with: ">").replacing("&amp;", with: "&")
+    rewriting(text, [("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")])
+  }
+
+  /// A text in which some words stand for others, one replacement after the other.
+  ///
+  /// Literally, not by what people see as one character: an accent after a `<` joins it for the eye, and leaves it a `<`
+  /// for a service.
+  static func rewriting(_ text: String, _ words: [(String, String)]) -> String {
+    words.reduce(text) { $0.replacingOccurrences(of: $1.0, with: $1.1, options: .literal) }
   }
 }

@@ -2,7 +2,8 @@ import Vocabulary
 
 /// What a target's messages say, in words of one's own: text with the service's markup, and `{names}` of values.
 ///
-/// Only the values are escaped. A line whose names all stand for nothing is left out.
+/// Only the values are escaped, and where the text would be too long only they are cut: markup that is cut in two, or
+/// taken out again, could leave a value's own for the service to read. A line whose names all stand for nothing is left out.
 struct ChatTemplate {
   private enum Part {
     case text(String)
@@ -10,12 +11,19 @@ struct ChatTemplate {
   }
 
   private let lines: [[Part]]
+  private let longest: Int
 
   /// Reads a template.
   ///
-  /// - Throws: ``TargetProblem`` for a name that there is not.
-  init?(_ configuration: TargetConfiguration) throws(TargetProblem) {
+  /// - Parameter longest: how long a text the service takes, in UTF-16 units with its markup.
+  /// - Throws: ``TargetProblem`` for a name that there is not, or a template that is longer than a text may be.
+  init?(_ configuration: TargetConfiguration, longest: Int) throws(TargetProblem) {
     guard let text = configuration.template else { return nil }
+    // A value can be cut to a character, which is shorter than its name in braces.
+    guard text.utf16.count <= longest else {
+      throw configuration.problem("template", "at most \(longest) characters are sent in a message; make it shorter")
+    }
+    self.longest = longest
     var lines: [[Part]] = []
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       var parts: [Part] = []
@@ -34,10 +42,22 @@ struct ChatTemplate {
     self.lines = lines
   }
 
-  /// The text for a message.
+  /// The text for a message; `nil` for one of which the template says nothing, as of a digest: it says its usual lines.
   ///
   /// - Parameter write: a value in the service's markup.
-  func text(_ message: ChatMessage, _ write: (ChatMessage.Value) -> String) -> String {
+  func text(_ message: ChatMessage, _ write: (ChatMessage.Value) -> String) -> String? {
+    guard !message.values.isEmpty else { return nil }
+    var longestValue = ChatMessage.longestValue
+    var text = self.text(message, values: write)
+    while text.utf16.count > longest, longestValue > 1 {
+      longestValue /= 2
+      // A link is longer than any value.
+      text = self.text(message, values: { write(ChatMessage.Value(text: ChatMessage.cut($0.text, to: longestValue))) })
+    }
+    return text.allSatisfy(\.isWhitespace) ? nil : text
+  }
+
+  private func text(_ message: ChatMessage, values write: (ChatMessage.Value) -> String) -> String {
     lines.compactMap { parts -> String? in
       var names = 0
       var known = 0

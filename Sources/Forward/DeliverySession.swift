@@ -28,12 +28,15 @@ struct EndedDelivery: Sendable {
   let verdict: Verdict
   let state: State
   let status: Int?
-  let dueAt: Instant?
+  /// When it is sent next; `nil` for as it was due.
+  var dueAt: Instant?
   let failures: Int
   let failingSince: Instant?
   let endedAt: Instant
   /// What is sent from now on instead; `nil` for what was sent.
   let body: String?
+  /// Nothing is sent to the target before: it asked for a wait. `nil` when it did not.
+  var holdsUntil: Instant?
   /// Nothing is sent to the target before; `nil` for its pace alone.
   var restsUntil: Instant?
 }
@@ -83,7 +86,7 @@ struct DeliverySession: Sendable {
   ///
   /// - Parameters:
   ///   - room: how many more each target may have in hand.
-  ///   - cutoff: what is due later is left.
+  ///   - cutoff: what is due later is left, and what goes to a target that is held longer.
   ///   - inHand: deliveries that this process has in hand, maybe under the number of an earlier session.
   func claim(
     room: [Room], at now: Instant, cutoff: Instant, ended: [Int64], inHand: [Int64]
@@ -106,8 +109,8 @@ struct DeliverySession: Sendable {
       let rows = try connection.query(
         SQLFiles.text("forward/claim.sql"),
         [
-          .int(number), .timestamp(microseconds: now.microseconds), .texts(names), .ints(counts), .ints(ended),
-          .ints(inHand), .timestamp(microseconds: cutoff.microseconds),
+          .int(number), .texts(names), .ints(counts), .ints(ended), .ints(inHand),
+          .timestamp(microseconds: cutoff.microseconds),
         ])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
       let made = try Self.makeBodies(of: unmade, targets: targets, rules: rules, on: connection)
@@ -223,7 +226,7 @@ struct DeliverySession: Sendable {
       select min(target.paced_until) as paced_until
       from forward.target as target
       where target.name = any($1) and target.state = 'active' and target.paced_until > $2
-        and (target.held_until is null or target.held_until <= $2)
+        and (target.held_until is null or target.held_until <= $3)
         and exists (
           select from forward.delivery as delivery
           where delivery.target = target.name and delivery.state = 'waiting' and delivery.due_at <= $3
@@ -244,7 +247,7 @@ struct DeliverySession: Sendable {
   }
 
   /// Settles what deliveries say, makes their bodies and stores them. Those that turn out to be of a kind that their
-  /// target does not want are taken back; those whose event is gone are refused.
+  /// target does not want are taken back; those whose event is gone or cannot be read are refused.
   private static func makeBodies(
     of deliveryIDs: [Int64], targets: [String: any Target], rules: SettlingRules,
     on connection: isolated Connection
@@ -282,8 +285,14 @@ struct DeliverySession: Sendable {
     if !lost.isEmpty {
       try connection.query(
         """
-        update forward.delivery set state = 'refused', claim = null, last_error = 'its event is gone'
-        where delivery_id = any($1)
+        with gone as (
+          update forward.delivery set state = 'refused', claim = null, last_error = 'its event is gone or cannot be read'
+          where delivery_id = any($1)
+          returning target
+        )
+        update forward.target set refused = refused + counted.count
+        from (select target, count(*) as count from gone group by target) as counted
+        where target.name = counted.target
         """, [.ints(lost.sorted())])
     }
     return parcels
@@ -313,9 +322,7 @@ struct DeliverySession: Sendable {
         }
         let success = ends.filter { $0.state == .delivered }.map(\.endedAt).max()
         let failure = ends.last { $0.state != .delivered }
-        let hold = ends.compactMap { end -> Instant? in
-          if case .throttled = end.verdict { end.dueAt } else { nil }
-        }.max()
+        let hold = ends.compactMap(\.holdsUntil).max()
         let isPaused = ends.contains { if case .paused = $0.verdict { true } else { false } }
         let rest = ends.compactMap(\.restsUntil).max()
         let moved = ends.compactMap {

@@ -20,7 +20,7 @@ public struct DiscordTarget: Target {
         "url", "the address of a webhook is needed, like https://discord.com/api/webhooks/…")
     }
     self.configuration = configuration
-    template = try ChatTemplate(configuration)
+    template = try ChatTemplate(configuration, longest: 4000)
     // Without it Discord answers before the message is kept, and does not say when it is not.
     self.url =
       url.split(separator: "?").dropFirst().contains { $0.contains("wait=") }
@@ -54,8 +54,8 @@ public struct DiscordTarget: Target {
   public func body(for announcement: Announcement) -> String {
     let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
     var embed = Embed(footer: Footer(text: message.footer))
-    if let template, announcement.event.detail.digest == nil {
-      embed.description = ChatMessage.cutMarked(template.text(message, Self.marked), to: 4000)
+    if let text = template?.text(message, Self.marked) {
+      embed.description = text
     } else {
       embed.title = ChatMessage.cut(message.title, to: 256)
       embed.fields = message.lines.map { Field(name: $0.label, value: Self.marked($0.value)) }
@@ -106,11 +106,16 @@ public struct DiscordTarget: Target {
   /// A text of which Discord makes no markup, mention or link. A backslash before a character that is neither a letter nor
   /// a digit makes it stand for itself.
   static func escaped(_ text: String) -> String {
-    text.reduce(into: "") { result, character in
-      if #"\*_~`|<>@#[]():-+"#.contains(character) { result.append("\\") }
-      result.append(character)
+    // By scalars: an accent after a `*` joins it for the eye, and leaves it markup.
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if markup.contains(scalar) { result.append("\\") }
+      result.append(scalar)
     }
+    return String(result)
   }
+
+  private static let markup = Set(#"\*_~`|<>@#[]():-+"#.unicodeScalars)
 
   private struct Answer: Decodable {
     let message: String?

@@ -293,8 +293,10 @@ public struct Forwarder: Sendable {
 
   /// What an answer means for each delivery of its request.
   private func ends(of answer: Lane.Answer) -> [EndedDelivery] {
-    zip(answer.deliveries, answer.verdicts).map { delivery, verdict in
-      var end = end(of: delivery, verdict, status: answer.status, at: answer.at)
+    // One for all: what was sent together is tried again together.
+    let chance = chance()
+    return zip(answer.deliveries, answer.verdicts).map { delivery, verdict in
+      var end = end(of: delivery, verdict, status: answer.status, at: answer.at, chance: chance)
       report(
         .attempted(
           target: delivery.target, eventID: delivery.parcel.eventID, status: answer.status,
@@ -304,7 +306,9 @@ public struct Forwarder: Sendable {
     }
   }
 
-  private func end(of delivery: HeldDelivery, _ verdict: Verdict, status: Int?, at now: Instant) -> EndedDelivery {
+  private func end(
+    of delivery: HeldDelivery, _ verdict: Verdict, status: Int?, at now: Instant, chance: Double
+  ) -> EndedDelivery {
     func ended(
       _ state: EndedDelivery.State, _ verdict: Verdict, dueAt: Instant? = nil, failures: Int? = nil,
       failingSince: Instant? = nil, body: String? = nil
@@ -324,7 +328,7 @@ public struct Forwarder: Sendable {
       }
       return ended(.waiting, verdict, dueAt: due, failures: failures, failingSince: since)
     }
-    let scheduled = RetrySchedule.wait(afterFailures: failures, chance: chance())
+    let scheduled = RetrySchedule.wait(afterFailures: failures, chance: chance)
     switch verdict {
     case .delivered: return ended(.delivered, verdict)
     case .refused: return ended(.refused, verdict, failures: failures)
@@ -347,7 +351,12 @@ public struct Forwarder: Sendable {
       // the whole target too, and like one that was asked for no longer than an hour.
       let longest = RetrySchedule.longestAskedWait
       let wait = seconds.map { min(max($0, 1), longest) * 1_000_000 } ?? min(scheduled, longest * 1_000_000)
-      return later(wait, reason)
+      var end = later(wait, reason)
+      guard end.state == .waiting else { return end }
+      end.holdsUntil = end.dueAt
+      // As it was due, before what came after it: but a target that says so of this one alone must get to the others.
+      if delivery.failures < 3 { end.dueAt = nil }
+      return end
     }
   }
 }

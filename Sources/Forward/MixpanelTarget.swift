@@ -23,8 +23,8 @@ public struct MixpanelTarget: Target {
   ///
   /// - Throws: ``TargetProblem`` when `project_token` is missing, or the region is none of Mixpanel's.
   public init(_ configuration: TargetConfiguration) throws(TargetProblem) {
-    guard let token = configuration.projectKey, !token.isEmpty else {
-      throw configuration.problem("project_token", "the project's token is needed")
+    guard let token = configuration.projectKey, AnalyticsEvent.isProjectKey(token) else {
+      throw configuration.problem("project_token", "the project's token is needed, without spaces or line ends")
     }
     guard let host = Self.hosts[configuration.region ?? "us"] else {
       throw configuration.problem("region", "one of \(Self.regions.joined(separator: ", ")) is needed")

@@ -29,7 +29,7 @@ struct SettledDelivery {
   /// The day of this moment decides the rate that the event's money converts with.
   let purchasedAt: Instant
 
-  /// What deliveries say; those whose event is gone are left out.
+  /// What deliveries say; those whose event is gone or cannot be read are left out: the others must go on.
   static func settle(
     _ deliveryIDs: [Int64], _ rules: SettlingRules, on connection: isolated Connection
   ) throws -> [SettledDelivery] {
@@ -40,7 +40,9 @@ struct SettledDelivery {
         .int(rules.waitForWord),
       ])
     let decoder = JSONDecoder()
-    var settled = try rows.map { try SettledDelivery($0, decoder) }
+    var settled = try rows.compactMap { row in
+      do { return try SettledDelivery(row, decoder) } catch is DecodingError { return nil }
+    }
     try convert(&settled, rules, on: connection)
     return settled
   }

@@ -19,7 +19,7 @@ public struct SlackTarget: Target {
     }
     self.configuration = configuration
     self.url = url
-    template = try ChatTemplate(configuration)
+    template = try ChatTemplate(configuration, longest: 3000)
   }
 
   /// Slack takes a message a second from a webhook.
@@ -40,11 +40,8 @@ public struct SlackTarget: Target {
     let values = message.lines.map(\.value.text).joined(separator: ", ")
     let title = ChatMessage.cut(message.title, to: 150)
     let text = values.isEmpty ? title : "\(title): \(ChatMessage.escaped(values))"
-    if let template, announcement.event.detail.digest == nil {
-      let section = Block(
-        type: "section",
-        text: Text(marked: ChatMessage.cutMarked(template.text(message, marked), to: 3000)))
-      return JSONForm.text(Body(blocks: [section], text: text))
+    if let marked = template?.text(message, marked) {
+      return JSONForm.text(Body(blocks: [Block(type: "section", text: Text(marked: marked))], text: text))
     }
     var blocks = [Block(type: "header", text: Text(type: "plain_text", text: title, emoji: true))]
     let fields = message.lines.map { Text(marked: "*\($0.label)*\n\(marked($0.value))") }
@@ -56,7 +53,9 @@ public struct SlackTarget: Target {
 
   private func marked(_ value: ChatMessage.Value) -> String {
     let text = ChatMessage.escaped(value.text)
-    return value.link.map { "<\($0.replacing("&", with: "&amp;"))|\(text.replacing("|", with: "¦"))>" } ?? text
+    return value.link.map {
+      "<\(ChatMessage.escaped($0))|\(ChatMessage.rewriting(text, [("|", "¦")]))>"
+    } ?? text
   }
 
   /// The address is the secret.

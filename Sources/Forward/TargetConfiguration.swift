@@ -76,25 +76,29 @@ public struct TargetConfiguration: Sendable, Equatable {
     self.type = type
   }
 
+  private typealias Maker = @Sendable (TargetConfiguration) throws(TargetProblem) -> any Target
+
+  /// What makes a target of each type there is.
+  private static let makers: [(type: String, make: Maker)] = [
+    ("webhook", { configuration throws(TargetProblem) in try WebhookTarget(configuration) }),
+    ("slack", { configuration throws(TargetProblem) in try SlackTarget(configuration) }),
+    ("telegram", { configuration throws(TargetProblem) in try TelegramTarget(configuration) }),
+    ("discord", { configuration throws(TargetProblem) in try DiscordTarget(configuration) }),
+    ("amplitude", { configuration throws(TargetProblem) in try AmplitudeTarget(configuration) }),
+    ("mixpanel", { configuration throws(TargetProblem) in try MixpanelTarget(configuration) }),
+  ]
+
   /// The types of target there are.
-  public static let types = ["webhook", "slack", "telegram", "discord", "amplitude", "mixpanel"]
+  public static let types = makers.map(\.type)
 
   /// The target.
   ///
   /// - Throws: ``TargetProblem`` for a type there is none of, or a setting that is missing or of the wrong form.
   public func makeTarget() throws(TargetProblem) -> any Target {
-    switch type {
-    case "webhook": try WebhookTarget(self)
-    case "slack": try SlackTarget(self)
-    case "telegram": try TelegramTarget(self)
-    case "discord": try DiscordTarget(self)
-    case "amplitude": try AmplitudeTarget(self)
-    case "mixpanel": try MixpanelTarget(self)
-    default:
-      throw TargetProblem(
-        target: name, setting: "type",
-        message: "this version cannot send to \"\(type)\"; it can to \(Self.types.joined(separator: ", "))")
+    guard let maker = Self.makers.first(where: { $0.type == type }) else {
+      throw problem("type", "this version cannot send to \"\(type)\"; it can to \(Self.types.joined(separator: ", "))")
     }
+    return try maker.make(self)
   }
 }
 

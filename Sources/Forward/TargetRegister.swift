@@ -44,6 +44,13 @@ public struct TargetRegister: Sendable {
     let second = now.microseconds - (now.microseconds % 1_000_000 + 1_000_000) % 1_000_000
     try await connection.transaction { connection in
       for target in targets.sorted(by: { $0.name < $1.name }) {
+        // What was made for a service of another kind is made anew.
+        try connection.query(
+          """
+          update forward.delivery set body = null
+          from forward.target
+          where target.name = $1 and target.type <> $2 and delivery.target = target.name and delivery.body is not null
+          """, [.text(target.name), .text(target.type)])
         try connection.query(
           """
           insert into forward.target as known (
@@ -158,9 +165,10 @@ public struct TargetRegister: Sendable {
     try await connection.transaction { connection in
       var again: [Row]
       var made: [Row] = []
+      // Its claim is left: what a forwarder has in hand is being sent.
       let renewed = """
         update forward.delivery
-        set state = 'waiting', due_at = $2, failures = 0, failing_since = null, delivered_at = null, claim = null
+        set state = 'waiting', due_at = $2, failures = 0, failing_since = null, delivered_at = null
         where target = $1
         """
       let moment = Parameter.timestamp(microseconds: now.microseconds)

@@ -27,7 +27,7 @@ public struct TelegramTarget: Target {
     self.configuration = configuration
     self.token = token
     self.chatID = chatID
-    template = try ChatTemplate(configuration)
+    template = try ChatTemplate(configuration, longest: 4096)
     url = "\(base)/bot\(token)/sendMessage"
   }
 
@@ -55,12 +55,12 @@ public struct TelegramTarget: Target {
   /// The message without its chat, which a request adds: it may have moved by then.
   public func body(for announcement: Announcement) -> String {
     let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
-    if let template, announcement.event.detail.digest == nil {
-      return JSONForm.text(Body(parseMode: "HTML", text: template.text(message, Self.marked)))
+    if let text = template?.text(message, Self.marked) {
+      return JSONForm.text(Body(parseMode: "HTML", text: text))
     }
     let lines =
       ["<b>\(message.title)</b>"] + message.lines.map { "\($0.label): \(Self.marked($0.value))" }
-      + [ChatMessage.escaped(message.footer)]
+      + [Self.marked(ChatMessage.Value(text: message.footer))]
     return JSONForm.text(Body(parseMode: "HTML", text: lines.joined(separator: "\n")))
   }
 
@@ -68,9 +68,44 @@ public struct TelegramTarget: Target {
   private static func marked(_ value: ChatMessage.Value) -> String {
     let text = ChatMessage.escaped(value.text)
     if let link = value.link {
-      return "<a href=\"\(link.replacing("&", with: "&amp;"))\">\(text)</a>"
+      return "<a href=\"\(ChatMessage.escaped(link))\">\(text)</a>"
     }
-    return value.text.contains(/[@#\/]|\$[A-Za-z]|\.[A-Za-z]/) ? "<code>\(text)</code>" : text
+    return looksActive(value.text) ? "<code>\(text)</code>" : text
+  }
+
+  /// Whether there may be something in a text that Telegram makes a link, a mention, a command, a tag or a number to call
+  /// of: domains are of any script.
+  private static func looksActive(_ text: String) -> Bool {
+    text.unicodeScalars.indices.contains { isActive(text.unicodeScalars, at: $0) }
+  }
+
+  private static func isActive(_ text: String.UnicodeScalarView, at index: String.Index) -> Bool {
+    let next = text.index(after: index)
+    let follower = next < text.endIndex ? text[next].properties : nil
+    return switch text[index] {
+    case "@", "#", "/": true
+    case ".": follower?.isAlphabetic == true || isInAddress(text, at: index)
+    case "$": follower?.isAlphabetic == true
+    case "+": follower?.numericType == .decimal
+    default: false
+    }
+  }
+
+  /// Whether a dot is one of the three of a host's number, such as 192.0.2.1.
+  private static func isInAddress(_ text: String.UnicodeScalarView, at index: String.Index) -> Bool {
+    func isPart(_ scalar: Unicode.Scalar) -> Bool { scalar == "." || ("0"..."9").contains(scalar) }
+    let run = text[..<index].reversed().prefix(while: isPart) + text[index...].prefix(while: isPart)
+    return run.count { $0 == "." } == 3
+  }
+
+  /// A text without markup in which nothing is active: broken by a character that nobody sees.
+  private static func inactive(_ text: String) -> String {
+    var result = String.UnicodeScalarView()
+    for index in text.unicodeScalars.indices {
+      result.append(text.unicodeScalars[index])
+      if isActive(text.unicodeScalars, at: index) { result.append("\u{2060}") }
+    }
+    return String(result)
   }
 
   /// The token is a part of the address.
@@ -139,11 +174,11 @@ public struct TelegramTarget: Target {
       body.parseMode != nil
     {
       // Once: without markup, so that what is to be told is not lost. Values are escaped: every tag is the program's own.
-      // What would be a mention or a link is broken by a character that nobody sees.
-      let plain = ChatMessage.unescaped(body.text.replacing(/<[^>]*>/, with: ""))
-        .replacing("@", with: "@\u{2060}").replacing("://", with: ":\u{2060}//")
+      let plain = ChatMessage.unescaped(
+        body.text.replacing(/<[^>]*>/.matchingSemantics(.unicodeScalar), with: ""))
       return .reworded(
-        body: JSONForm.text(Body(parseMode: nil, text: isTooLong ? ChatMessage.cut(plain, to: 1000) : plain)),
+        body: JSONForm.text(
+          Body(parseMode: nil, text: Self.inactive(isTooLong ? ChatMessage.cut(plain, to: 1000) : plain))),
         reason: reason)
     }
     return .refused(reason: reason)

@@ -73,6 +73,7 @@ public enum Verdict: Sendable, Equatable {
   public init(_ failure: HTTPFailure) {
     switch failure {
     case .addressNotAllowed, .unusableURL: self = .refused(reason: failure.description)
+    case .untrusted: self = .retry(reason: "\(failure.description); ca_file of the target names others")
     case .timedOut, .network, .stopped: self = .retry(reason: failure.description)
     }
   }

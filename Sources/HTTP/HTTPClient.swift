@@ -211,6 +211,7 @@ private final class Engine: @unchecked Sendable {
     switch code {
     case CURLE_OPERATION_TIMEDOUT: return .failure(.timedOut)
     case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return .failure(.unusableURL)
+    case CURLE_PEER_FAILED_VERIFICATION: return .failure(.untrusted)
     default: return .failure(.network(String(cString: curl_easy_strerror(code))))
     }
   }

@@ -4,6 +4,8 @@ public enum HTTPFailure: Error, Sendable, Equatable, CustomStringConvertible {
   case addressNotAllowed(String)
   /// The address is none that can be posted to.
   case unusableURL
+  /// The other side's certificate does not prove that it is the host.
+  case untrusted
   /// There was no answer in time.
   case timedOut
   /// The network or the other side failed, in libcurl's words for the kind of failure.
@@ -16,6 +18,8 @@ public enum HTTPFailure: Error, Sendable, Equatable, CustomStringConvertible {
     switch self {
     case .addressNotAllowed(let reason): "the address is not allowed: \(reason)"
     case .unusableURL: "the url cannot be used: an address like https://example.com/hooks is needed"
+    case .untrusted:
+      "no answer: its certificate is for another host, has ended, or comes from an authority that is not believed"
     case .timedOut: "no answer in time"
     case .network(let words): "no answer: \(words)"
     case .stopped: "no answer before the program was stopped"

@@ -61,6 +61,7 @@ struct NetworkAddress {
     (0xAC10_0000, 12, "it is private"),
     (0xC000_0000, 24, "it is reserved"),
     (0xC000_0200, 24, "it is for documentation"),
+    (0xC058_6300, 24, "it is a relay's"),
     (0xC0A8_0000, 16, "it is private"),
     (0xC612_0000, 15, "it is for benchmarks"),
     (0xC633_6400, 24, "it is for documentation"),
@@ -76,22 +77,26 @@ struct NetworkAddress {
   private static func refusal(six bytes: [UInt8]) -> String? {
     func four(at index: Int) -> UInt32 { bytes[index..<index + 4].reduce(0) { $0 << 8 | UInt32($1) } }
     func begins(_ prefix: [UInt8]) -> Bool { bytes.starts(with: prefix) }
-    let isZero = bytes[0..<10].allSatisfy { $0 == 0 }
-    if bytes[0..<15].allSatisfy({ $0 == 0 }), bytes[15] <= 1 {
-      return bytes[15] == 1 ? "it is loopback" : "it stands for this host"
-    }
-    // Addresses of the fourth version inside: mapped, compatible, NAT64 and 6to4.
-    if isZero, bytes[10] == bytes[11], bytes[10] == 0xFF || bytes[10] == 0 { return refusal(four: four(at: 12)) }
+    let zeros = bytes.prefix { $0 == 0 }.count
+    if zeros == 16 { return "it stands for this host" }
+    if zeros == 15, bytes[15] == 1 { return "it is loopback" }
+    // Addresses of the fourth version inside: mapped, compatible, translated, NAT64 and 6to4.
+    if zeros >= 12 || (zeros == 10 && bytes[10] == 0xFF && bytes[11] == 0xFF) { return refusal(four: four(at: 12)) }
+    if zeros == 8, four(at: 8) == 0xFFFF_0000 { return refusal(four: four(at: 12)) }
     if begins([0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0]) { return refusal(four: four(at: 12)) }
     if begins([0x20, 0x02]) { return refusal(four: four(at: 2)) }
     if begins([0, 0x64, 0xFF, 0x9B]) { return "it is a translator's own" }
     if begins([0x20, 0x01, 0, 0]) { return "it is tunnelled" }
-    if begins([0x20, 0x01, 0x0D, 0xB8]) { return "it is for documentation" }
+    if begins([0x20, 0x01, 0x0D, 0xB8]) || (begins([0x3F, 0xFF]) && bytes[2] >> 4 == 0) {
+      return "it is for documentation"
+    }
+    if begins([0x20, 0x01]), bytes[2] & 0xFE == 0 { return "it is a protocol's own" }
     if begins([0x01, 0, 0, 0, 0, 0, 0, 0]) { return "it discards what it is sent" }
     if bytes[0] & 0xFE == 0xFC { return "it is private" }
     if bytes[0] == 0xFE, bytes[1] & 0x80 == 0x80 { return "it is link-local" }
     if bytes[0] == 0xFF { return "it is multicast" }
-    return nil
+    // All that is routed between networks lies in 2000::/3 (RFC 4291, section 2.4).
+    return bytes[0] >> 5 == 1 ? nil : "it is reserved"
   }
 }
 

@@ -4,6 +4,11 @@ public enum Country {
   /// storefront by three, most vendors by two.
   public static func threeLetters(_ two: String) -> String? { codes[two] }
 
+  /// Whether a text is a country's three letters.
+  public static func isThreeLetters(_ text: String) -> Bool { three.contains(text) }
+
+  private static let three = Set(codes.values)
+
   /// ISO 3166-1, and Kosovo as the App Store has it.
   private static let codes: [String: String] = Dictionary(
     uniqueKeysWithValues: """

@@ -115,7 +115,7 @@ struct Context: Sendable {
     let connection = try await database.open()
     do {
       try await TargetRegister(connection).register(
-        try configuration().targetConfigurations, at: Forwarder.systemClock())
+        try configuration().targets, at: Forwarder.systemClock())
     } catch let error as PostgresError where error.sqlState == "42501" || error.sqlState == "25006" {
       // A login that may only read reports makes no deliveries either, and in a replica there are those of its primary.
     }

@@ -207,6 +207,165 @@ struct TargetRuleTests {
     #expect(try refused.map { try $0.text("event_id") } == ["e3"])
   }
 
+  /// The events in the text that one of the receiver's requests carried, in their order.
+  private static func events(_ request: HTTPReceiver.Request) -> [Int] {
+    request.text.matches(of: /(?:\bu|\\nu)(\d+)/).compactMap { Int($0.output.1) }.reduce(into: []) { found, number in
+      if found.last != number { found.append(number) }
+    }
+  }
+
+  @Test(
+    "a message of many that is not taken for the moment is sent again, all of it, once, and in its order",
+    arguments: chats, ["429", "429 without a wait", "500", "502", "no answer"])
+  func mergedLater(type: String, trouble: String) async throws {
+    let bench = try await DeliveryBench()
+    let service = TargetService(type, clock: bench.clock)
+    let taken = Mutex<[Int]>([])
+    let receiver = HTTPReceiver { number, request in
+      guard number == 0 else {
+        taken.withLock { $0 += Self.events(request) }
+        return service.answer(request)
+      }
+      return switch trouble {
+      case "429": .status(429, headers: ["Retry-After": "30"])
+      case "no answer": .close
+      default: .status(Int(trouble.prefix(3)) ?? 500)
+      }
+    }
+    let target = service.configuration(receiver)
+    try await bench.register([target])
+    // More than one message can hold, so that some are not in the one that fails.
+    for number in 0..<30 {
+      var event = bench.event(
+        "e\(number)", chain: "\(1000 + number)", transaction: "t\(1000 + number)", secondsAgo: Int64(600 - number))
+      event.subscriberID = "u\(number)"
+      try await bench.store(event)
+    }
+    // Each attempt is spread by another chance, as it is in life.
+    let chances = Mutex(0.0)
+    var settings = Forwarder.Settings()
+    settings.pause = .milliseconds(5)
+    let forwarder = Forwarder(
+      connectionString: bench.database.connectionString, targets: [try target.makeTarget()], settings: settings,
+      now: { [clock = bench.clock] in
+        clock.advance(seconds: 1)
+        return clock.now
+      },
+      chance: {
+        chances.withLock { chance in
+          chance = (chance + 0.3).truncatingRemainder(dividingBy: 1)
+          return chance
+        }
+      })
+    let first = try await forwarder.runOnce()
+    let failed = Self.events(try #require(receiver.requests.first))
+    #expect(failed.count > 1)
+    #expect(first.refused == 0)
+    #expect(first.waiting >= failed.count)
+    let due = try await bench.connection.query(
+      "select distinct due_at::text from forward.delivery where failures > 0")
+    #expect(trouble.hasPrefix("429") || due.count == 1, "not together")
+    for _ in 0..<4 {
+      bench.clock.advance(seconds: 60)
+      _ = try await forwarder.runOnce()
+    }
+    let order = taken.withLock { $0 }
+    #expect(order.sorted() == Array(0..<30))
+    #expect(order.filter(failed.contains) == failed)
+    // A wait that the service asked for is everyone's: nobody goes before.
+    if trouble.hasPrefix("429") { #expect(order == Array(0..<30)) }
+    #expect(try await bench.deliveries().allSatisfy { try $0.text("state") == "delivered" })
+  }
+
+  @Test("an event that a target always answers with a wait keeps those behind it waiting, and no longer than that")
+  func alwaysThrottled() async throws {
+    let receiver = HTTPReceiver { _, request in
+      request.text.contains("\"e0\"") ? .status(429, headers: ["Retry-After": "10"]) : .status(200)
+    }
+    var target = TargetConfiguration.webhook(receiver)
+    target.pace = Pace(perMinute: 60_000)
+    let bench = try await DeliveryBench([target])
+    try await store(bench, 4)
+    for _ in 0..<8 {
+      _ = try await bench.pass(target)
+      bench.clock.advance(seconds: 10)
+    }
+    #expect(
+      try await bench.deliveries().map { try $0.text("state") } == ["waiting", "delivered", "delivered", "delivered"])
+  }
+
+  @Test("several forwarders together keep to a day's limit")
+  func sharedQuota() async throws {
+    let receiver = HTTPReceiver()
+    var target = TargetConfiguration.webhook(receiver)
+    target.dailyQuota = 5
+    let bench = try await DeliveryBench([target])
+    try await store(bench, 20)
+    for _ in 0..<3 {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 1...3 { group.addTask { [target] in _ = try await bench.forward(target) } }
+        try await group.waitForAll()
+      }
+    }
+    #expect(receiver.requests.count == 5)
+  }
+
+  @Test("what a forwarder has in its hands is not sent a second time by a replay beside it")
+  func replayInHand() async throws {
+    let receiver = HTTPReceiver { number, _ in number == 0 ? .held(200) : .status(200) }
+    let target = TargetConfiguration.webhook(receiver)
+    let bench = try await DeliveryBench([target])
+    try await store(bench, 1)
+    let forwarder = try bench.forwarder([target])
+    let pass = Task { try await forwarder.runOnce() }
+    try await receiver.received(1)
+    #expect(try await bench.register.replay("backend", .event("e0"), at: bench.clock.now) == 1)
+    #expect(try await bench.forward(target) == ForwardSummary(waiting: 1))
+    receiver.release()
+    #expect(try await pass.value == ForwardSummary(delivered: 1))
+    #expect(receiver.requests.count == 1)
+  }
+
+  @Test("an event that cannot be read is refused and counted, stops nobody, and is sent once it can be read again")
+  func unreadable() async throws {
+    let receiver = HTTPReceiver()
+    let target = TargetConfiguration.webhook(receiver)
+    let bench = try await DeliveryBench([target])
+    try await store(bench, 3)
+    try await bench.connection.execute(
+      "create temporary table kept as select body from ingest.event where event_id = 'e1'; "
+        + "update ingest.event set body = '{}' where event_id = 'e1'")
+    #expect(try await bench.forward(target).delivered == 2)
+    let row = try #require(try await bench.deliveries().first { try $0.text("event_id") == "e1" })
+    #expect(try row.text("state") == "refused")
+    #expect(try row.text("last_error").contains("cannot be read"))
+    #expect(try await bench.register.standings()[0].refused == 1)
+    let counted = try await bench.connection.query("select refused from forward.target")[0]
+    #expect(try counted.int("refused") == 1)
+    try await bench.connection.execute(
+      "update ingest.event set body = kept.body from kept where event_id = 'e1'")
+    #expect(try await bench.register.replay("backend", .refused, at: bench.clock.now) == 1)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 1))
+    #expect(receiver.requests.last?.headers["webhook-id"] == "e1")
+  }
+
+  @Test("what waits for a target that becomes one of another type is said anew, in the words of that type")
+  func otherType() async throws {
+    let slack = HTTPReceiver { _, _ in .status(500) }
+    let service = TargetService("telegram")
+    let telegram = HTTPReceiver { _, request in service.answer(request) }
+    let before = TargetConfiguration.slack(slack, name: "team")
+    var after = TargetConfiguration.telegram(telegram, chatID: "17")
+    after.name = "team"
+    let bench = try await DeliveryBench([before])
+    try await store(bench, 1)
+    #expect(try await bench.forward(before) == ForwardSummary(waiting: 1))
+    try await bench.register([after])
+    bench.clock.advance(seconds: 5)
+    #expect(try await bench.forward(after) == ForwardSummary(delivered: 1))
+    #expect(service.count == 1)
+  }
+
   private static func announcement() throws -> Announcement {
     var event = Event(
       eventID: "e", kind: .productChanged, occurredAt: try #require(Instant("2026-03-01T09:30:00Z")), app: "video",
@@ -259,6 +418,106 @@ struct TargetRuleTests {
   func template(type: String) throws {
     let text = try Self.shown(type, "{event}: {product}\nfor {amount} or {converted}\n{message}\nof {subscriber}")
     #expect(text == "Product changed: yearly\nfor ¥980 or $6.40\nof a b/<@everyone>")
+  }
+
+  /// What a value could be to become a link, a mention, a command or markup of the service, or to break the message.
+  private static let hostileValues = [
+    "<!channel>", "<@U1>", "&lt;!channel&gt;", "<https://evil.example|free>", "<b>x</b>", "a&b;", "@everyone",
+    "https://evil.example/a", "evil.example", "президент.рф", "192.0.2.1", "[free](https://evil.example)", "/start@bot",
+    "#general", "$EVIL", "+4915112345678", "*x* _y_ ~z~ `c` ||s|| > q", "{subscriber}", "\\[a\\](b)",
+    // What follows joins the character before it for the eye, and leaves it markup.
+    "<\u{301}!channel>\u{301}", "&\u{FE0F}lt;", "*\u{FE0F}x*\u{FE0F}", "@\u{200D}everyone <\u{200D}b>",
+    "[\u{301}a]\u{301}(b)",
+    // What is left when only a part is taken out.
+    "<>[free<>]<>(https<>://evil.example<>)", String(repeating: "<", count: 280) + "!channel>",
+  ]
+
+  /// What people read of an event with hostile values; nil when the service did not take it.
+  private static func read(_ type: String, _ value: String, template: String?, refusesMarkup: Bool = false) throws
+    -> String?
+  {
+    let receiver = HTTPReceiver()
+    var configuration = TargetService(type).configuration(receiver)
+    configuration.template = template
+    var announcement = try Self.announcement()
+    announcement.event.subscriberID = value
+    announcement.event.app = value
+    announcement.event.detail.reason = value
+    announcement.product?.name = value
+    let target = try configuration.makeTarget()
+    let telegram = TelegramService(token: "12345:secret-token", chats: ["17"])
+    if refusesMarkup { telegram.refuseMarkup() }
+    var parcel = Parcel(eventID: "e", body: target.body(for: announcement))
+    for _ in 0..<2 {
+      let request = HTTPReceiver.Request(
+        path: type == "telegram" ? "/bot12345:secret-token/sendMessage" : "/?wait=true",
+        headers: ["content-type": "application/json"],
+        body: target.request(carrying: [parcel], at: TestClock().now).body)
+      let said =
+        switch type {
+        case "slack": SlackService.answer(request)
+        case "discord": DiscordService.answer(request)
+        default: telegram.answer(request)
+        }
+      if let post = said.post { return post.text }
+      guard case .status(let status, _, let body) = said.answer else { return nil }
+      let verdicts = target.verdicts(
+        on: HTTPResponse(status: status, headers: [:], body: Array(body.utf8)), carrying: [parcel], at: TestClock().now)
+      guard case .reworded(let body, _)? = verdicts.first, refusesMarkup else { return nil }
+      parcel.body = body
+    }
+    return nil
+  }
+
+  @Test(
+    "no value becomes a mention, a link or markup, whatever the template and however long the message", arguments: chats
+  )
+  func hostileValues(type: String) throws {
+    let many = String(repeating: "{subscriber}{reason}{product}", count: 60)
+    for value in Self.hostileValues {
+      for template in [nil, "{subscriber} of {app}", "{product} - {reason}", many] {
+        let text = try Self.read(type, value, template: template)
+        #expect(text != nil, "\(value) in \(template?.prefix(20) ?? "the usual lines")")
+        // Those that are cut are not there whole.
+        if template != many, value.utf8.count < 60 {
+          #expect(text?.contains(value) == true, "\(value) is not in \(text ?? "")")
+        }
+      }
+    }
+  }
+
+  @Test("no value becomes a mention or a link in the plain text that stands in for refused markup")
+  func hostilePlainText() throws {
+    for value in Self.hostileValues where value.utf8.count < 60 {
+      for template in [nil, "<b>{subscriber}</b> of {app}"] {
+        let text = try Self.read("telegram", value, template: template, refusesMarkup: true)
+        #expect(
+          text?.replacing("\u{2060}", with: "").contains(value) == true, "\(value) is not in \(text ?? "nothing")")
+      }
+    }
+  }
+
+  @Test(
+    "a template that is too long with its values is cut in them, and one that is too long by itself is a problem",
+    arguments: chats)
+  func longTemplate(type: String) throws {
+    let words = String(repeating: "w", count: 1000)
+    let text = try Self.read(
+      type, String(repeating: "v", count: 400),
+      template: "\(words){subscriber}" + String(repeating: "{reason}", count: 20))
+    #expect(text?.hasPrefix(words + "v") == true)
+    #expect(text?.components(separatedBy: "…").count == 22)
+    let receiver = HTTPReceiver()
+    var configuration = TargetService(type).configuration(receiver)
+    configuration.template = String(repeating: "w", count: 4097)
+    let problem = #expect(throws: TargetProblem.self) { try configuration.makeTarget() }
+    #expect(problem?.setting == "template")
+    #expect(problem?.message.contains("characters") == true)
+  }
+
+  @Test("an event of which a template says nothing is told in the usual lines", arguments: chats)
+  func silentTemplate(type: String) throws {
+    #expect(try Self.read(type, "u", template: "{message}\n{offer}")?.contains("Product changed") == true)
   }
 
   @Test("a digest is told as a message of the day's figures, whatever the template", arguments: chats)

@@ -12,7 +12,10 @@ struct AddressTests {
       "172.16.0.1", "172.31.255.255", "192.168.1.1", "192.0.0.8", "198.18.0.1", "224.0.0.1", "239.1.1.1", "240.0.0.1",
       "255.255.255.255", "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254",
       "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::", "2001:0:1::1", "fc00::1",
-      "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "2001:db8::1",
+      "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "2001:db8::1", "192.88.99.1", "::ffff:0:127.0.0.1",
+      "::ffff:0:169.254.169.254", "::5efe:10.0.0.1", "::1:0:0:1", "100:0:0:1::1", "2001:2::1", "2001:10::1",
+      "2001:1ff::1",
+      "3fff::1", "3fff:fff::1", "4000::1", "5f00::1", "1fff::1", "fbff::1",
     ])
   func refused(text: String) throws {
     #expect(try #require(NetworkAddress(text)).refusal != nil)
@@ -23,7 +26,8 @@ struct AddressTests {
     arguments: [
       "1.1.1.1", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.1", "126.1.1.1", "128.0.0.1",
       "169.253.1.1", "172.15.0.1", "172.32.0.1", "192.167.1.1", "223.255.255.255", "2606:4700::1111",
-      "::ffff:1.1.1.1", "64:ff9b::1.1.1.1", "2002:101:101::",
+      "::ffff:1.1.1.1", "64:ff9b::1.1.1.1", "2002:101:101::", "2000::1", "2001:200::1", "2001:4860:4860::8888",
+      "2a00:1450::1", "3ffe::1", "3fff:1000::1", "192.88.98.255", "192.88.100.1",
     ])
   func allowed(text: String) throws {
     #expect(try #require(NetworkAddress(text)).refusal == nil)
@@ -46,6 +50,18 @@ struct AddressTests {
     #expect(!reason.contains("secret"))
     #expect(reason.contains("allow_private_network"))
     #expect(receiver.requests.isEmpty)
+  }
+
+  @Test("a public address without TLS is refused before it connects", arguments: ["1.1.1.1", "[2606:4700::1111]"])
+  func withoutTLS(host: String) async throws {
+    let client = HTTPClient(allowsPrivateNetwork: false)
+    let result = await client.send(HTTPRequest(url: "http://\(host)/hooks/secret-path", headers: [], body: []))
+    guard case .failure(.addressNotAllowed(let reason)) = result else {
+      Issue.record("\(host) gave \(result)")
+      return
+    }
+    #expect(reason.contains("https") && reason.contains("allow_private_network"))
+    #expect(!reason.contains("secret"))
   }
 
   @Test(

@@ -1,5 +1,8 @@
+import Forward
 import Foundation
+import HTTP
 import Measure
+import Signatures
 import TestSupport
 import Testing
 import Vocabulary
@@ -86,16 +89,27 @@ struct ConfigurationTests {
     #expect(app.sources.count == 7)
     #expect(configuration.targets.map(\.name) == ["team", "phone", "chat", "product", "growth", "backend"])
     #expect(configuration.targets[0].events == [.refunded, .trialConverted])
-    #expect(configuration.targets[0].minimumAmount == Decimal(string: "9.99"))
-    #expect(configuration.targets[0].maxAge == 172_800)
-    #expect(configuration.targets[1].service == .telegram(token: "t", chatID: "-1001234567890"))
+    #expect(configuration.targets[0].minimumAmount == Micros(9_990_000))
+    #expect(configuration.targets[0].maximumAge == 172_800)
+    #expect(configuration.targets[1].token == "t")
+    #expect(configuration.targets[1].chatID == "-1001234567890")
     #expect(configuration.targets[1].digest == .init(at: "09:30", timezone: "Europe/Berlin"))
-    #expect(configuration.targets[3].service == .amplitude(apiKey: "k", region: "eu", endpoint: "httpapi"))
-    #expect(configuration.targets[4].from == .moment(try #require(Instant("2026-01-01T00:00:00Z"))))
-    #expect(
-      configuration.targets[5].service
-        == .webhook(url: "https://example.com/hooks", secret: secret, previousSecret: secret))
+    #expect(configuration.targets[2].url == "https://discord.example.com/x")
+    #expect(configuration.targets[2].countries == ["DEU"])
+    #expect(configuration.targets[3].projectKey == "k")
+    #expect(configuration.targets[3].region == "eu")
+    #expect(configuration.targets[4].projectKey == "t")
+    #expect(configuration.targets[4].from?.description == "2026-01-01T00:00:00.000Z")
+    #expect(configuration.targets[5].url == "https://example.com/hooks")
+    #expect(configuration.targets[5].secret == secret)
+    #expect(configuration.targets[5].previousSecret == secret)
+    #expect(configuration.targets[5].baseURL == "http://127.0.0.1:9")
     #expect(configuration.targets[5].allowsPrivateNetwork)
+    let types = Set(configuration.targets.map(\.type))
+    #expect(types == Set(TargetConfiguration.types))
+    for target in configuration.targets {
+      #expect(target.subscriberURLs == ["video": "https://admin.example.com/users/{subscriber_id}"])
+    }
   }
 
   @Test("what is not said has its default")
@@ -109,11 +123,14 @@ struct ConfigurationTests {
     #expect(configuration.keepRaw == nil)
     #expect(configuration.apps[0].commission == .standard)
     #expect(configuration.apps[0].sources[.appStore]?.environments == ["Production"])
-    #expect(configuration.targets[0].environments == ["Production"])
-    #expect(configuration.targets[0].events == nil)
-    #expect(configuration.targets[0].maxAge == 86_400)
-    #expect(configuration.targets[0].from == .now)
-    #expect(!configuration.targets[0].allowsPrivateNetwork)
+    var usual = TargetConfiguration(name: "t", type: "slack")
+    usual.url = "https://x.example"
+    #expect(configuration.targets == [usual])
+    #expect(usual.environments == [.production])
+    #expect(usual.events == nil)
+    #expect(usual.maximumAge == 86_400)
+    #expect(usual.from == nil)
+    #expect(!usual.allowsPrivateNetwork)
   }
 
   @Test("every problem is told at once, with its path and without secrets")
@@ -161,6 +178,149 @@ struct ConfigurationTests {
       "did you mean \"slack\"?",
       "did you mean \"refunded\"?", "did you mean \"Production\"?", "the environment has no MISSING",
     ] { #expect(text.contains(words), "\(words)") }
+  }
+
+  // MARK: - Targets
+
+  /// A target of a type with settings, and all that the type needs.
+  private func target(_ settings: String, type: String = "slack") -> String {
+    let needed = [
+      "slack": #"url: "https://hooks.example.com/s3cr3t""#, "discord": #"url: "https://discord.example.com/s3cr3t""#,
+      "telegram": #"token: "1:s3cr3t", chat_id: 17"#, "amplitude": #"api_key: "s3cr3t""#,
+      "mixpanel": #"project_token: "s3cr3t""#,
+      "webhook": #"url: "https://example.com/s3cr3t", secret: "whsec_\#(String(repeating: "A", count: 32))""#,
+    ]
+    return """
+      { apps: [{ key: "video", sources: { app_store: {} } }],
+        targets: [{ name: "t", type: "\(type)", \(needed[type] ?? ""), \(settings) }] }
+      """
+  }
+
+  @Test("what a target may be told is read")
+  func targetSettings() throws {
+    func one(_ settings: String, type: String = "slack") throws -> TargetConfiguration {
+      try #require(try read(target(settings, type: type)).targets.first)
+    }
+    let paced = try one("pace: { per_minute: 20, burst: 5, per_day: 1000 }, ordered: true")
+    #expect(paced.pace == Pace(interval: 3_000_000, burst: 5))
+    #expect(paced.dailyQuota == 1000)
+    #expect(paced.isOrdered)
+    let limited = try one("pace: { per_day: 7 }")
+    #expect(limited.pace == nil && limited.dailyQuota == 7 && !limited.isOrdered)
+    for type in ["slack", "discord", "telegram"] {
+      let told = try one(#"template: "{event} {amount}", digest: {}"#, type: type)
+      #expect(told.template == "{event} {amount}")
+      #expect(told.digest == .init(at: "09:00", timezone: "UTC"))
+    }
+    #expect(
+      try one(#"digest: { at: "23:59", timezone: "pacific" }"#).digest
+        == .init(at: "23:59", timezone: "America/Los_Angeles"))
+    #expect(
+      try one(#"base_url: "https://gateway.example.com/x""#, type: "mixpanel").baseURL
+        == "https://gateway.example.com/x")
+    #expect(try one(#"region: "in""#, type: "mixpanel").region == "in")
+    #expect(try one(#"region: "eu", endpoint: "batch""#, type: "amplitude").endpoint == "batch")
+  }
+
+  @Test(
+    "a setting of a target that cannot be used is a problem that says what to write, and shows no secret",
+    arguments: [
+      ("pace: { per_minute: 0 }", "pace.per_minute", "from 1 to 60000"),
+      ("pace: { per_minute: 2.5 }", "pace.per_minute", "a whole number"),
+      ("pace: { burst: 5 }", "pace.burst", "needs per_minute"),
+      ("pace: { per_minute: 5, burst: 1001 }", "pace.burst", "from 1 to 1000"),
+      ("pace: { per_day: -1 }", "pace.per_day", "from 1 to"),
+      ("pace: { per_hour: 5 }", "pace.per_hour", "unknown setting"),
+      ("pace: 20", "pace", "a section { … }"), ("ordered: \"yes\"", "ordered", "true or false"),
+      ("template: 7", "template", "must be text"), ("template: \"\"", "template", "must not be empty"),
+      ("template: \"{prise}\"", "template", "there is no {prise}; there is event, product"),
+      ("template: \"\(String(repeating: "w", count: 3001))\"", "template", "at most 3000 characters"),
+      ("digest: { at: \"9:00\" }", "digest.at", "such as \"09:00\""),
+      ("digest: { at: \"24:00\" }", "digest.at", "such as"),
+      ("digest: { timezone: \"GMT+2\" }", "digest.timezone", "Europe/Berlin"),
+      ("digest: { timezone: \"IST\" }", "digest.timezone", "Europe/Berlin"),
+      ("digest: { hour: 9 }", "digest.hour", "unknown setting"),
+      ("countries: [\"USA\", \"DE\"]", "countries[1]", "did you mean \"DEU\"?"),
+      ("countries: [\"usa\"]", "countries[0]", "did you mean \"USA\"?"),
+      ("countries: [\"Germany\"]", "countries[0]", "such as \"DEU\""), ("countries: []", "countries", "at least one"),
+      ("minimum_amount: -1", "minimum_amount", "not negative"),
+      ("minimum_amount: 1e30", "minimum_amount", "such as 9.99"),
+      ("minimum_amount: \"9.99\"", "minimum_amount", "must be a number"),
+      ("max_age: \"36601d\"", "max_age", "at most 36600d"), ("max_age: 24", "max_age", "must be text"),
+      ("from: \"yesterday\"", "from", "must be a moment such as"),
+      ("environments: [\"production\"]", "environments[0]", "did you mean \"Production\"?"),
+      ("events: [\"refund\"]", "events[0]", "did you mean \"refunded\"?"), ("apps: [\"vidoe\"]", "apps[0]", "video"),
+      ("base_url: \"gateway.example.com/s3cr3t\"", "base_url", "begins with https://"),
+      ("allow_private_network: 1", "allow_private_network", "true or false"),
+      ("ca_file: \"nothing.pem\"", "ca_file", "there is no file /nowhere/nothing.pem"),
+      ("chat_id: 17", "chat_id", "unknown setting"), ("region: \"eu\"", "region", "unknown setting"),
+    ])
+  func targetProblem(settings: String, path: String, words: String) {
+    let found = problems(target(settings))
+    #expect(found.map(\.path) == ["targets[0].\(path)"], "\(found)")
+    #expect(found.first?.message.contains(words) == true, "\(found)")
+    #expect(found.allSatisfy { !"\($0)".contains("s3cr3t") })
+  }
+
+  @Test(
+    "what a service needs is a problem where it is missing or of another form, and is not repeated",
+    arguments: [
+      ("slack", "", ["url"]), ("slack", #"url: "s3cr3t""#, ["url"]), ("discord", #"url: "ftp://x/s3cr3t""#, ["url"]),
+      ("telegram", "", ["token", "chat_id"]), ("telegram", #"token: "a/s3cr3t", chat_id: 1"#, ["token"]),
+      ("telegram", #"token: "1:s3cr3t", chat_id: "s3cr3t""#, ["chat_id"]),
+      ("telegram", #"token: "1:s3cr3t", chat_id: true"#, ["chat_id"]), ("amplitude", "", ["api_key"]),
+      ("amplitude", #"api_key: "s3cr3t\n""#, ["api_key"]),
+      ("mixpanel", #"project_token: "s3cr3t ""#, ["project_token"]),
+      ("amplitude", #"api_key: "s3cr3t", region: "in""#, ["region"]),
+      ("amplitude", #"api_key: "s3cr3t", endpoint: "v1""#, ["endpoint"]), ("mixpanel", "", ["project_token"]),
+      ("mixpanel", #"project_token: "s3cr3t", digest: {}"#, ["digest"]), ("webhook", "", ["url", "secret"]),
+      ("webhook", #"url: "https://x.example/s3cr3t", secret: "s3cr3t""#, ["secret"]),
+      (
+        "webhook", #"url: "https://x.example/s3cr3t", secret: "${GOOD}", previous_secret: "s3cr3t""#,
+        ["previous_secret"]
+      ),
+    ])
+  func serviceProblem(type: String, settings: String, paths: [String]) {
+    let found = problems(
+      #"{ targets: [{ name: "t", type: "\#(type)", \#(settings) }] }"#,
+      ["GOOD": "whsec_" + String(repeating: "A", count: 32)])
+    #expect(found.map(\.path) == paths.map { "targets[0].\($0)" }, "\(found)")
+    #expect(found.allSatisfy { !"\($0)".contains("s3cr3t") && !$0.message.isEmpty })
+  }
+
+  @Test("files of certificates and keys are those that the client can use, and a key has its certificate")
+  func certificateFiles() throws {
+    let folder = try TestFolder()
+    let authority = TLSAuthority()
+    let identity = authority.identity("tenure")
+    try folder.write(identity.certificate, to: "own.pem")
+    try folder.write(identity.key, to: "own.key")
+    try folder.write("no certificate", to: "words.pem")
+    try folder.write(identity.key.replacing("BEGIN PRIVATE", with: "BEGIN ENCRYPTED PRIVATE"), to: "locked.key")
+    try Data(authority.certificate.der).write(to: URL(filePath: folder.file("authority.der")))
+    try folder.write(authority.certificate.pem, to: "authority.pem")
+    func read(_ settings: String) throws(ConfigurationError) -> TLSOptions? {
+      try Configuration(
+        data: Data(target(settings, type: "webhook").utf8), name: "tenure.json", folder: folder.path, environment: [:]
+      ).targets.first?.tls
+    }
+    let tls = try read(#"ca_file: "authority.pem", certificate_file: "own.pem", key_file: "own.key""#)
+    #expect(tls?.authorityFile == folder.file("authority.pem"))
+    #expect(tls?.certificateFile == folder.file("own.pem"))
+    #expect(tls?.keyFile == folder.file("own.key"))
+    for (settings, path, words) in [
+      (#"ca_file: "authority.der""#, "ca_file", "no certificate in PEM"),
+      (#"ca_file: "words.pem""#, "ca_file", "no certificate in PEM"),
+      (#"certificate_file: "own.key", key_file: "own.key""#, "certificate_file", "no certificate in PEM"),
+      (#"certificate_file: "own.pem", key_file: "own.pem""#, "key_file", "no private key in PEM"),
+      (#"certificate_file: "own.pem", key_file: "locked.key""#, "key_file", "without a password"),
+      (#"certificate_file: "own.pem""#, "key_file", "needed together"),
+      (#"key_file: "own.key""#, "key_file", "needed together"),
+    ] {
+      let error = #expect(throws: ConfigurationError.self) { try read(settings) }
+      #expect(error?.problems.map(\.path) == ["targets[0].\(path)"], "\(settings)")
+      #expect(error?.problems.first?.message.contains(words) == true, "\(error?.problems ?? [])")
+    }
   }
 
   @Test("a server without a token to ask for, or with a body of no size, is none")

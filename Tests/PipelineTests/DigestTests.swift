@@ -9,18 +9,19 @@ import Vocabulary
 struct DigestTests {
   /// An installation with a chat that wants digests of the days since `from`.
   private func installation(
-    reporting: String = "", at: String = "09:00", from: String = "2025-06-13", settings: String = ""
+    reporting: String = "", at: String = "09:00", zone: String = "Europe/Berlin", from: String = "2025-06-13",
+    settings: String = ""
   ) async throws -> (Installation, Connection) {
     let program = try await Installation(
       reporting: reporting,
       targets: """
         { name: "team", type: "slack", url: "https://hooks.slack.com/services/T0/B0/secret", max_age: "36500d",
-          from: "\(from)T00:00:00Z", digest: { at: "\(at)", timezone: "Europe/Berlin" }, \(settings) }
+          from: "\(from)T00:00:00Z", digest: { at: "\(at)", timezone: "\(zone)" }, \(settings) }
         """)
     let connection = try await program.connect()
     try await program.run(["migrate"])
     try await connection.query(
-      "update forward.target set digest_at = $1::text::time, digest_zone = 'Europe/Berlin'", [.text(at)])
+      "update forward.target set digest_at = $1::text::time, digest_zone = $2", [.text(at), .text(zone)])
     return (program, connection)
   }
 
@@ -152,6 +153,31 @@ struct DigestTests {
     try await program.measure(asOf: "2025-03-31 12:00")
     try await expect(
       days(connection), is: ["2025-03-28 03-29 08:00", "2025-03-29 03-30 07:00", "2025-03-30 03-31 07:00"])
+    await connection.close()
+  }
+
+  @Test(
+    "a time of day that a change of the clocks leaves out, or shows twice, tells every day once all the same",
+    arguments: [
+      ("2025-03-29", ["2025-03-28 03-29 01:30", "2025-03-29 03-30 01:30", "2025-03-30 03-31 00:30"]),
+      ("2025-10-25", ["2025-10-24 10-25 00:30", "2025-10-25 10-26 01:30", "2025-10-26 10-27 01:30"]),
+    ])
+  func changedClocks(from: String, told: [String]) async throws {
+    let (program, connection) = try await installation(at: "02:30", from: from)
+    try await program.ingest([Life("a").buys("2025-03-01", until: "2026-03-01")])
+    try await program.measure(asOf: "\(told[2].prefix(4))-\(told[2].dropFirst(11).prefix(5)) 12:00")
+    try await expect(days(connection), is: told)
+    await connection.close()
+  }
+
+  @Test(
+    "on either side of the date line a day is told once, at the first such hour there after it is over",
+    arguments: [("Pacific/Kiritimati", "19:00"), ("Pacific/Pago_Pago", "20:00")])
+  func dateLine(zone: String, hour: String) async throws {
+    let (program, connection) = try await installation(zone: zone)
+    try await program.ingest(Self.lives)
+    try await program.measure(asOf: "2025-06-15 07:00")
+    try await expect(days(connection), is: ["2025-06-12 06-13 \(hour)", "2025-06-13 06-14 \(hour)"])
     await connection.close()
   }
 

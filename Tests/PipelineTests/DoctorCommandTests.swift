@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import Signatures
 import TestSupport
 import Testing
 import Vocabulary
@@ -46,6 +47,35 @@ struct DoctorCommandTests {
     #expect(lines[1].found.hasSuffix("root.pem is valid to 2040-01-01"), "\(lines[1])")
     let text = try await program.run(["doctor"])
     #expect(text.contains("ok      database       PostgreSQL"), "\(text)")
+  }
+
+  @Test("certificates of targets are looked at too: those they show, and those they believe")
+  func targetCertificates() async throws {
+    let folder = try TestFolder()
+    let authority = TLSAuthority()
+    let soon = Instant.now.adding(seconds: 10 * 86_400)
+    for (name, end) in [("soon", soon.microseconds / 1_000_000), ("ended", 1_600_000_000)] {
+      let identity = authority.identity(name, until: end)
+      try folder.write(identity.certificate, to: "\(name).pem")
+      try folder.write(identity.key, to: "\(name).key")
+    }
+    // Of the authorities one that lasts is enough.
+    try folder.write(
+      authority.identity("old", until: 1_600_000_000).certificate + authority.certificate.pem, to: "authorities.pem")
+    let targets = ["soon", "ended"].map { name in
+      """
+      { name: "\(name)", type: "webhook", url: "https://example.com/", secret: "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
+        ca_file: "authorities.pem", certificate_file: "\(name).pem", key_file: "\(name).key" }
+      """
+    }
+    try folder.write("{ targets: [\(targets.joined(separator: ","))] }", to: "tenure.json")
+    let program = Installation(database: try await TestDatabase.clone(), folder: folder)
+    let lines = try await examine(program, ends: 1).filter { $0.check == "certificates" }
+    #expect(lines.map(\.ok) == [true, true, false, false], "\(lines)")
+    #expect(lines[1].found.hasSuffix("authorities.pem is valid to 2040-01-01"))
+    #expect(lines[2].found.hasSuffix("ended.pem ended on 2020-09-13"))
+    #expect(lines[3].found.hasSuffix("soon.pem ends on \(soon.description.prefix(10))"))
+    #expect(lines.suffix(2).allSatisfy { $0.do?.contains("successor") == true })
   }
 
   @Test("every problem of the configuration is said, and what it needs is not guessed")

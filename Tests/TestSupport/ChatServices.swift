@@ -46,13 +46,17 @@ public enum SlackService {
     // What Slack would make a mention or a link of must have been written by the program itself: a link with its text.
     let link = /<https:\/\/admin\.example\.com\/[!-;=?-{}~]*\|([^<>|]*)>/
     let plain = shown.map { $0.replacing(link) { String($0.output.1) } }
-    for text in plain + [text] where text.contains("<") || text.contains(">") { return refuse("invalid_payload") }
+    // What joins a bracket for the eye leaves it one.
+    for text in plain + [text] where text.unicodeScalars.contains(where: { ["<", ">"].contains($0) }) {
+      return refuse("invalid_payload")
+    }
     return (.status(200, body: "ok"), ChatPost(chat: "", text: unescaped(plain.joined(separator: "\n"))))
   }
 
   fileprivate static func unescaped(_ text: String) -> String {
-    text.replacingOccurrences(of: "&lt;", with: "<").replacingOccurrences(of: "&gt;", with: ">")
-      .replacingOccurrences(of: "&amp;", with: "&")
+    [("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")].reduce(text) {
+      $0.replacingOccurrences(of: $1.0, with: $1.1, options: .literal)
+    }
   }
 }
 
@@ -109,6 +113,7 @@ public final class TelegramService: Sendable {
     case "HTML":
       let pattern =
         /<\/?(?:b|code)>|<a href="https:\/\/admin\.example\.com\/[^"<>]*">|<\/a>|&(?:lt|gt|amp|quot);|[<>&]/
+        .matchingSemantics(.unicodeScalar)
       for match in raw.matches(of: pattern) where ["<", ">", "&"].contains(match.output) {
         return refuse(400, "Bad Request: can't parse entities: Unsupported start tag at byte offset 8")
       }
@@ -116,15 +121,22 @@ public final class TelegramService: Sendable {
         return refuse(400, "Bad Request: can't parse entities: Can't find end of the entity starting at byte offset 8")
       }
       // What a client would make a link, a mention or a command of stands in code, or in a link of the program's own.
-      let bare = raw.replacing(/<code>[^<]*<\/code>|<a [^<]*<\/a>/, with: "")
-      if bare.contains(/@[A-Za-z]|:\/\/|#[A-Za-z]/) { return refuse(400, "Bad Request: a link or a mention") }
-      text = SlackService.unescaped(raw.replacing(/<[^>]*>/, with: ""))
-    case nil: break
+      let bare = raw.replacing(/<code>[^<]*<\/code>|<a [^<]*<\/a>|<\/?b>/.matchingSemantics(.unicodeScalar), with: "")
+      if Self.isActive(bare) { return refuse(400, "Bad Request: a link or a mention") }
+      text = SlackService.unescaped(raw.replacing(/<[^>]*>/.matchingSemantics(.unicodeScalar), with: ""))
+    case nil:
+      if Self.isActive(raw) { return refuse(400, "Bad Request: a link or a mention") }
     default: return refuse(400, "Bad Request: unsupported parse_mode")
     }
     guard !text.isEmpty else { return refuse(400, "Bad Request: message text is empty") }
     guard text.utf16.count <= 4096 else { return refuse(400, "Bad Request: message is too long") }
     return (.status(200, body: #"{"ok":true,"result":{"message_id":42}}"#), ChatPost(chat: chat, text: text))
+  }
+
+  /// Whether a client makes a link, a mention, a tag, a command or a number to call of something in a text.
+  private static func isActive(_ text: String) -> Bool {
+    text.contains(
+      /[@#]\w|:\/\/|\/[A-Za-z]|\.\p{L}|\$\p{L}|\+\d|\d+\.\d+\.\d+\.\d+/.matchingSemantics(.unicodeScalar))
   }
 }
 
@@ -172,14 +184,20 @@ public enum DiscordService {
       return refuse("allowed_mentions", "mentions are not switched off")
     }
     let plain = shown.map { text in
-      text.replacing(/\[([^\]\\]|\\.)*\]\(https:\/\/admin\.example\.com\/[!-'*-~]*\)/) {
-        String($0.output.0.dropFirst().prefix { $0 != "]" })
+      text.replacing(
+        /\[((?:[^\]\\]|\\.)*)\]\(https:\/\/admin\.example\.com\/[!-'*-~]*\)/.matchingSemantics(.unicodeScalar)
+      ) {
+        String($0.output.1)
       }
     }
-    for text in plain where text.contains(/(?:^|[^\\])(?:[<>@]|:\/\/)/) {
-      return refuse("embeds", "a mention or a link")
+    let escaped = /\\[^0-9A-Za-z\s]/.matchingSemantics(.unicodeScalar)
+    for text in plain
+    where text.replacing(escaped, with: "").contains(/[<>@*_~`|#\[\]]|:\/\//.matchingSemantics(.unicodeScalar)) {
+      return refuse("embeds", "a mention, a link or markup")
     }
-    let text = plain.joined(separator: "\n").replacing(/\\([^0-9A-Za-z\s])/) { String($0.output.1) }
+    let text = plain.joined(separator: "\n").replacing(/\\([^0-9A-Za-z\s])/.matchingSemantics(.unicodeScalar)) {
+      String($0.output.1)
+    }
     return (.status(200, body: #"{"id":"1","content":""}"#), ChatPost(chat: "", text: text))
   }
 }

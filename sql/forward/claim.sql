@@ -1,7 +1,8 @@
 -- Takes due deliveries for the session $1, which holds the lock of that number, and returns them.
 --
--- $2 is now, $3 the names of the targets that have room and $4 how many more each may have in hand, $5 the numbers of
--- sessions that have ended, $6 what this process has in hand already, $7 how late a delivery may be due.
+-- $2 are the names of the targets that have room and $3 how many more each may have in hand, $4 the numbers of sessions
+-- that have ended, $5 what this process has in hand already, $6 how late a delivery may be due and a hold of its target may
+-- end.
 with lane as (
     select
         target.name,
@@ -9,9 +10,9 @@ with lane as (
         target.moved_to,
         target.is_ordered,
         room.capacity
-    from unnest($3::text[], $4::bigint[]) as room (target, capacity)
+    from unnest($2::text[], $3::bigint[]) as room (target, capacity)
     inner join forward.target as target on target.name = room.target
-    where target.state = 'active' and (target.held_until is null or target.held_until <= $2::timestamptz)
+    where target.state = 'active' and (target.held_until is null or target.held_until <= $6::timestamptz)
 ),
 
 picked as (
@@ -26,9 +27,9 @@ picked as (
         where
             delivery.target = lane.name
             and delivery.state = 'waiting'
-            and delivery.due_at <= $7::timestamptz
-            and (delivery.claim is null or delivery.claim = any($5::bigint[]))
-            and delivery.delivery_id <> all($6::bigint[])
+            and delivery.due_at <= $6::timestamptz
+            and (delivery.claim is null or delivery.claim = any($4::bigint[]))
+            and delivery.delivery_id <> all($5::bigint[])
             -- What happened to the subscription before goes before, or is refused.
             and (
                 not lane.is_ordered

@@ -159,7 +159,7 @@ public actor AppStoreServer {
       switch failure {
       case .addressNotAllowed, .unusableURL:
         return .failure(.refused(code: nil, words: "base_url of app_store_server: \(failure)"))
-      case .timedOut, .network, .stopped: return .momentary("the App Store: \(failure)")
+      case .untrusted, .timedOut, .network, .stopped: return .momentary("the App Store: \(failure)")
       }
     }
     let root = (try? JSONDocument(response.body))?.root

@@ -31,7 +31,7 @@ struct ForwardCommand: Command {
 
   func run(_ context: Context) async throws -> ExitCode {
     let configuration = try context.configuration()
-    let targets = try configuration.makeTargets(file: context.configurationName)
+    let targets = try configuration.makeTargets()
     if targets.isEmpty { context.log.warning("no targets are configured: there is nothing to send to") }
     return try await context.withDatabase { database in
       let forwarder = Forwarder(

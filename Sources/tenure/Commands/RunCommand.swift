@@ -37,7 +37,7 @@ struct RunCommand: Command {
 
   func run(_ context: Context) async throws -> ExitCode {
     let configuration = try context.configuration()
-    let targets = try configuration.makeTargets(file: context.configurationName)
+    let targets = try configuration.makeTargets()
     return try await context.withDatabase { database in
       // The lock is the session's, so it is free again when this process ends, however that happens.
       let lock = try await database.open()

@@ -28,6 +28,8 @@ struct TargetsReplayCommand: Command {
     switch (try arguments.instant("from"), arguments.value("event")) {
     case (nil, _) where end != nil: throw UsageError("targets replay: --to needs --from")
     case (.some, .some): throw UsageError("targets replay: --from and --event exclude each other")
+    case (let from?, nil) where end.map { $0 <= from } == true:
+      throw UsageError("targets replay: --to must be later than --from: events from it on are left out")
     case (let from?, nil): selection = .since(from, until: end)
     case (nil, let event?): selection = .event(event)
     case (nil, nil): selection = .refused
@@ -45,7 +47,7 @@ struct TargetsReplayCommand: Command {
 
   func run(_ context: Context) async throws -> ExitCode {
     let configuration = try context.configuration()
-    guard let target = try configuration.makeTargets(named: name, file: context.configurationName).first else {
+    guard let target = try configuration.makeTargets(named: name).first else {
       throw TargetsCommand.unknown(name, among: configuration.targets.map(\.name))
     }
     return try await context.withDatabase { database in

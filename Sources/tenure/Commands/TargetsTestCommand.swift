@@ -34,7 +34,7 @@ struct TargetsTestCommand: Command {
 
   func run(_ context: Context) async throws -> ExitCode {
     let configuration = try context.configuration()
-    guard let target = try configuration.makeTargets(named: name, file: context.configurationName).first else {
+    guard let target = try configuration.makeTargets(named: name).first else {
       throw TargetsCommand.unknown(name, among: configuration.targets.map(\.name))
     }
     let trial = await Trial.run(target, at: Forwarder.systemClock())

@@ -1,158 +1,139 @@
 import Forward
 import Foundation
 import HTTP
+import Signatures
 import Vocabulary
 
-extension Configuration {
-  /// A target that events are forwarded to.
-  struct Target: Sendable, Equatable {
-    enum Service: Sendable, Equatable {
-      case slack(url: String)
-      case discord(url: String)
-      case telegram(token: String, chatID: String)
-      case amplitude(apiKey: String, region: String, endpoint: String)
-      case mixpanel(projectToken: String, region: String)
-      case webhook(url: String, secret: String, previousSecret: String?)
-    }
-
-    /// The day's figures in one message.
-    struct Digest: Sendable, Equatable {
-      /// The time of day, as `09:00`.
-      var at = "09:00"
-      var timezone = "UTC"
-    }
-
-    /// Which events a new target gets.
-    enum Beginning: Sendable, Equatable {
-      /// Those first received after the target was added.
-      case now
-      /// Those first received after a moment.
-      case moment(Instant)
-    }
-
-    var name = ""
-    /// Nil only while there are problems.
-    var service: Service?
-    /// The kinds of events; nil for the usual ones.
-    var events: [EventKind]?
-    /// The keys of apps; nil for all.
-    var apps: [String]?
-    var environments = ["Production"]
-    /// Country codes; nil for all.
-    var countries: [String]?
-    /// The smallest amount, in units of its currency, of events that move money; nil for any.
-    var minimumAmount: Decimal?
-    /// How long before it was first received an event may have happened, in seconds.
-    var maxAge: Int64 = 86_400
-    var from = Beginning.now
-    var digest: Digest?
-    /// How fast it is sent to; nil for the service's own pace.
-    var pace: Pace?
-    /// How many requests it may get in a day; nil for any number.
-    var dailyQuota: Int64?
-    /// Whether what is told of one subscription is sent one after the other.
-    var isOrdered = false
-    /// What messages to people say; nil for the usual lines.
-    var template: String?
-    /// Whom it believes, and whom it is shown.
-    var tls = TLSOptions()
-    /// Replaces scheme, host and port of the service.
-    var baseURL: String?
-    /// Whether it may be posted to loopback and private addresses.
-    var allowsPrivateNetwork = false
-  }
-}
-
-extension Configuration.Target {
-  private static let types = ["slack", "discord", "telegram", "amplitude", "mixpanel", "webhook"]
-
-  init(_ reader: ConfigurationReader, apps known: [String]) {
-    name = reader.requiredText("name")
+extension TargetConfiguration {
+  /// Reads a target that events are forwarded to.
+  ///
+  /// - Parameter known: the apps there are.
+  init(_ reader: ConfigurationReader, apps known: [Configuration.App]) {
+    self.init(name: reader.requiredText("name"), type: Self.type(reader))
     if !name.isEmpty, !Configuration.isAppKey(name) {
       reader.problem("name", "must consist of letters, digits, dots, dashes and underscores, at most 64")
     }
-    if reader.requiredText("type").isEmpty == false, let type = reader.choice("type", among: Self.types) {
-      service = Self.service(type, reader)
-      if ["slack", "discord", "telegram"].contains(type), let section = reader.section("digest") {
-        digest = Digest(section)
-      }
-      if ["slack", "discord", "telegram"].contains(type) { template = reader.text("template") }
-    } else {
-      // Which settings belong to it cannot be known: only those of every target are looked at.
-      for name in [
-        "url", "token", "chat_id", "api_key", "region", "endpoint", "project_token", "secret",
-        "previous_secret",
-        "digest", "template",
-      ] {
-        reader.ignore(name)
-      }
-    }
+    readService(reader)
     events = reader.choices("events", among: EventKind.allCases.map(\.rawValue))?.compactMap(EventKind.init)
-    apps = reader.choices("apps", among: known)
-    environments =
-      reader.choices("environments", among: ["Production", "Sandbox", "Xcode", "LocalTesting"]) ?? environments
-    countries = reader.texts("countries")
-    minimumAmount = reader.decimal("minimum_amount")
-    maxAge = reader.duration("max_age") ?? maxAge
-    if reader.text("from") != "now", let moment = reader.instant("from") { from = .moment(moment) }
-    if let section = reader.section("pace") {
-      pace = Self.pace(section)
-      dailyQuota = section.count("per_day", atMost: 1_000_000_000)
-      section.finish()
+    apps = reader.choices("apps", among: known.map(\.key))
+    if let names = reader.choices("environments", among: ["Production", "Sandbox", "Xcode", "LocalTesting"]) {
+      environments = names.map(StoreEnvironment.init(rawValue:))
     }
+    countries = Self.countries(reader)
+    minimumAmount = Self.amount(reader)
+    if let age = reader.duration("max_age") {
+      if age > Self.longestAge { reader.problem("max_age", "must be at most \(Self.longestAge / 86_400)d") }
+      maximumAge = age
+    }
+    if let text = reader.text("from"), text != "now" { from = reader.instant("from") }
+    if let section = reader.section("pace") { readPace(section) }
     isOrdered = reader.bool("ordered") ?? isOrdered
-    tls.authorityFile = reader.existingFile("ca_file")
-    tls.certificateFile = reader.existingFile("certificate_file")
-    tls.keyFile = reader.existingFile("key_file")
-    if (tls.certificateFile == nil) != (tls.keyFile == nil), !reader.hasProblem("key_file") {
-      reader.problem("key_file", "certificate_file and key_file are needed together")
-    }
+    tls = Self.tls(reader)
     baseURL = reader.url("base_url")
     allowsPrivateNetwork = reader.bool("allow_private_network") ?? allowsPrivateNetwork
-    check(reader)
+    subscriberURLs = Dictionary(
+      known.compactMap { app in app.subscriberURL.map { (app.key, $0) } }, uniquingKeysWith: { first, _ in first })
+    if !type.isEmpty { check(reader) }
     reader.finish()
   }
 
-  private static func service(_ type: String, _ reader: ConfigurationReader) -> Service {
+  /// A hundred years, in seconds: what is subtracted from the moment of a receipt must leave a moment.
+  private static let longestAge: Int64 = 36_600 * 86_400
+
+  /// The type; empty for none that there is.
+  private static func type(_ reader: ConfigurationReader) -> String {
+    reader.requiredText("type").isEmpty ? "" : reader.choice("type", among: types) ?? ""
+  }
+
+  /// Reads the settings that belong to the type alone.
+  private mutating func readService(_ reader: ConfigurationReader) {
     switch type {
-    case "slack": .slack(url: reader.url("url", isRequired: true) ?? "")
-    case "discord": .discord(url: reader.url("url", isRequired: true) ?? "")
+    case "slack", "discord":
+      url = reader.url("url", isRequired: true)
+      readMessages(reader)
     case "telegram":
-      .telegram(token: reader.requiredText("token"), chatID: chatID(reader))
+      token = reader.requiredText("token")
+      chatID = reader.integerOrText("chat_id")
+      if chatID == nil, !reader.hasProblem("chat_id") { reader.problem("chat_id", "is missing") }
+      readMessages(reader)
     case "amplitude":
-      .amplitude(
-        apiKey: reader.requiredText("api_key"),
-        region: reader.choice("region", among: AmplitudeTarget.regions) ?? "us",
-        endpoint: reader.choice("endpoint", among: AmplitudeTarget.endpoints) ?? "httpapi")
+      projectKey = reader.requiredText("api_key")
+      region = reader.choice("region", among: AmplitudeTarget.regions)
+      endpoint = reader.choice("endpoint", among: AmplitudeTarget.endpoints)
     case "mixpanel":
-      .mixpanel(
-        projectToken: reader.requiredText("project_token"),
-        region: reader.choice("region", among: MixpanelTarget.regions) ?? "us")
+      projectKey = reader.requiredText("project_token")
+      region = reader.choice("region", among: MixpanelTarget.regions)
+    case "webhook":
+      url = reader.url("url", isRequired: true)
+      secret = reader.requiredText("secret")
+      previousSecret = reader.text("previous_secret")
     default:
-      .webhook(
-        url: reader.url("url", isRequired: true) ?? "", secret: reader.requiredText("secret"),
-        previousSecret: reader.text("previous_secret"))
+      // Which settings belong to it cannot be known: only those of every target are looked at.
+      reader.ignoreUnknown()
     }
   }
 
-  private static func pace(_ reader: ConfigurationReader) -> Pace? {
+  /// Reads what messages to people may be told.
+  private mutating func readMessages(_ reader: ConfigurationReader) {
+    if let section = reader.section("digest") { digest = Digest(section) }
+    template = reader.text("template")
+  }
+
+  private static func countries(_ reader: ConfigurationReader) -> [String]? {
+    let countries = reader.texts("countries")
+    for (index, country) in (countries ?? []).enumerated() where !Country.isThreeLetters(country) {
+      let meant = Country.threeLetters(country.uppercased()) ?? country.uppercased()
+      let hint = Country.isThreeLetters(meant) ? "; did you mean \"\(meant)\"?" : ""
+      reader.problem("countries[\(index)]", "must be a storefront's three letters, such as \"DEU\"\(hint)")
+    }
+    return countries
+  }
+
+  private static func amount(_ reader: ConfigurationReader) -> Micros? {
+    guard let units = reader.decimal("minimum_amount") else { return nil }
+    guard let amount = Micros(units: units), amount.value >= 0 else {
+      reader.problem("minimum_amount", "must be an amount in units of a currency, such as 9.99, and not negative")
+      return nil
+    }
+    return amount
+  }
+
+  private mutating func readPace(_ reader: ConfigurationReader) {
     let perMinute = reader.count("per_minute", atMost: 60_000)
     let burst = reader.count("burst", atMost: 1000)
-    if burst != nil, perMinute == nil { reader.problem("burst", "needs per_minute") }
-    return perMinute.map { Pace(perMinute: $0, burst: burst ?? 1) }
+    if burst != nil, perMinute == nil, !reader.hasProblem("per_minute") { reader.problem("burst", "needs per_minute") }
+    pace = perMinute.map { Pace(perMinute: $0, burst: burst ?? 1) }
+    dailyQuota = reader.count("per_day", atMost: 1_000_000_000)
+    reader.finish()
   }
 
-  private static func chatID(_ reader: ConfigurationReader) -> String {
-    guard let id = reader.integerOrText("chat_id") else {
-      reader.problem("chat_id", "is missing")
-      return ""
+  private static func tls(_ reader: ConfigurationReader) -> TLSOptions {
+    var tls = TLSOptions()
+    tls.authorityFile = reader.certificateFile("ca_file")
+    tls.certificateFile = reader.certificateFile("certificate_file")
+    tls.keyFile = reader.keyFile("key_file")
+    let names = ["certificate_file", "key_file"]
+    if (tls.certificateFile == nil) != (tls.keyFile == nil), !names.contains(where: reader.hasProblem) {
+      reader.problem("key_file", "certificate_file and key_file are needed together")
     }
-    return id
+    return tls
+  }
+
+  /// Puts down what is wrong with settings that are there but cannot be used, such as a secret that is none.
+  private func check(_ reader: ConfigurationReader) {
+    do {
+      _ = try makeTarget()
+    } catch {
+      // What is missing or unreadable has been said already.
+      if !reader.hasProblem(error.setting) { reader.problem(error.setting, error.message) }
+    }
   }
 }
 
-extension Configuration.Target.Digest {
+extension TargetConfiguration.Digest {
+  /// Reads a time of day: nine o'clock of UTC unless it says otherwise.
   fileprivate init(_ reader: ConfigurationReader) {
+    self.init(at: "09:00", timezone: "UTC")
     if let text = reader.text("at") {
       let parts = text.split(separator: ":", omittingEmptySubsequences: false)
       if parts.count == 2, parts.allSatisfy({ $0.count == 2 }), let hour = UInt8(parts[0]), hour < 24,
@@ -165,5 +146,33 @@ extension Configuration.Target.Digest {
     }
     timezone = reader.timezone("timezone") ?? timezone
     reader.finish()
+  }
+}
+
+extension ConfigurationReader {
+  /// A file of certificates in PEM, which the client takes no other of.
+  fileprivate func certificateFile(_ name: String) -> String? {
+    guard let path = existingFile(name) else { return nil }
+    let bytes = contents(path)
+    guard Certificate(der: bytes) == nil, !Certificate.certificates(inFile: bytes).isEmpty else {
+      problem(name, "\(path) holds no certificate in PEM (\"-----BEGIN CERTIFICATE-----\")")
+      return nil
+    }
+    return path
+  }
+
+  /// A file of a private key in PEM; one with a password would be asked for at a terminal that nobody watches.
+  fileprivate func keyFile(_ name: String) -> String? {
+    guard let path = existingFile(name) else { return nil }
+    let text = String(decoding: contents(path), as: UTF8.self)
+    guard text.contains("PRIVATE KEY-----"), !text.contains("ENCRYPTED") else {
+      problem(name, "\(path) holds no private key in PEM (\"-----BEGIN PRIVATE KEY-----\") without a password")
+      return nil
+    }
+    return path
+  }
+
+  private func contents(_ path: String) -> [UInt8] {
+    FileManager.default.contents(atPath: path).map { Array($0) } ?? []
   }
 }

@@ -1,3 +1,4 @@
+import Forward
 import Foundation
 import Measure
 import Server
@@ -75,7 +76,7 @@ struct Configuration: Sendable {
   var keepRaw: Int64?
   var kafka: Kafka?
   var apps: [App] = []
-  var targets: [Target] = []
+  var targets: [TargetConfiguration] = []
 
   /// A configuration without settings.
   init() {}
@@ -146,7 +147,7 @@ struct Configuration: Sendable {
     Self.report(duplicatesOf: apps.map(\.key), as: "key", in: appSections, "an app")
     Self.report(duplicatesOf: apps.map { $0.bundleID ?? "" }, as: "bundle_id", in: appSections, "an app")
     let targetSections = reader.sections("targets")
-    targets = targetSections.map { Target($0, apps: apps.map(\.key)) }
+    targets = targetSections.map { TargetConfiguration($0, apps: apps) }
     Self.report(duplicatesOf: targets.map(\.name), as: "name", in: targetSections, "a target")
     reader.finish()
   }

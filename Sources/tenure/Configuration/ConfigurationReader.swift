@@ -25,6 +25,7 @@ final class ConfigurationReader {
   private let path: String
   private let values: [String: ConfigurationValue]
   private var known: Set<String> = []
+  private var ignoresUnknown = false
 
   init(_ values: [String: ConfigurationValue], path: String, file: File) {
     self.values = values
@@ -45,13 +46,13 @@ final class ConfigurationReader {
   /// Reports settings that are not known.
   func finish() {
     file.known.formUnion(known.map(join))
-    for name in values.keys.sorted() where !known.contains(name) {
+    for name in values.keys.sorted() where !known.contains(name) && !ignoresUnknown {
       problem(name, "unknown setting\(Suggestion.hint(for: name, among: known.sorted()))")
     }
   }
 
-  /// Leaves a setting unread without calling it unknown.
-  func ignore(_ name: String) { known.insert(name) }
+  /// Lets settings that nobody asks for pass: what this section is of is a problem of its own.
+  func ignoreUnknown() { ignoresUnknown = true }
 
   private func join(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
@@ -224,7 +225,10 @@ final class ConfigurationReader {
     guard let text = text(name) else { return nil }
     // App Store Connect's days are those of the Pacific coast.
     if text == "pacific" { return "America/Los_Angeles" }
-    guard TimeZone(identifier: text) != nil else {
+    // Only names: of an offset or an abbreviation, such as GMT+2 or IST, the database has another opinion.
+    guard text == "UTC" || text.contains("/") || TimeZone.knownTimeZoneIdentifiers.contains(text),
+      TimeZone(identifier: text) != nil
+    else {
       problem(name, "is not a time zone; write it as \"Europe/Berlin\", \"UTC\" or \"pacific\"")
       return nil
     }

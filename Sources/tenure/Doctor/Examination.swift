@@ -1,5 +1,6 @@
 import Forward
 import Foundation
+import HTTP
 import Postgres
 import Signatures
 import Vocabulary
@@ -59,16 +60,30 @@ struct Examination: Sendable {
   private static let warning: Int64 = 60 * 86_400
 
   private func certificates(of configuration: Configuration) -> [Finding] {
-    let files = Set(configuration.apps.flatMap { $0.sources.values.flatMap(\.roots) }).sorted()
-    if files.isEmpty { return [.good("certificates", "Apple Root CA - G3 is built in, to 2039-04-30")] }
-    return files.map { file in
-      let bytes = FileManager.default.contents(atPath: file).map { Array($0) } ?? []
-      return certificate(file, ends: Certificate.certificates(inFile: bytes).map { $0.validity?.upperBound ?? 0 }.min())
-    }
+    let roots = Set(configuration.apps.flatMap { $0.sources.values.flatMap(\.roots) }).sorted()
+    let builtIn = Finding.good("certificates", "Apple Root CA - G3 is built in, to 2039-04-30")
+    // Of the authorities that a target believes one is enough; they may be all that a system has.
+    let believed = Set(configuration.targets.compactMap(\.tls.authorityFile)).sorted()
+    let shown = Set(configuration.targets.compactMap(\.tls.certificateFile)).sorted()
+    let successor = "put its successor there: deliveries to the targets that name it fail without"
+    return (roots.isEmpty ? [builtIn] : roots.map { certificate($0, ends: Self.ends(of: $0).min()) })
+      + believed.map { certificate($0, ends: Self.ends(of: $0).max(), do: successor) }
+      + shown.map { certificate($0, ends: Self.ends(of: $0).min(), do: successor) }
   }
 
-  /// - Parameter end: When the first certificate of the file ends, in seconds since 1970; nil when there is none in it.
-  func certificate(_ file: String, ends end: Int64?) -> Finding {
+  /// When the certificates in a file end, in seconds since 1970.
+  private static func ends(of file: String) -> [Int64] {
+    let bytes = FileManager.default.contents(atPath: file).map { Array($0) } ?? []
+    return Certificate.certificates(inFile: bytes).map { $0.validity?.upperBound ?? 0 }
+  }
+
+  /// - Parameters:
+  ///   - end: When the certificate of the file that counts ends, in seconds since 1970; nil when there is none in it.
+  ///   - advice: What to do when that is soon.
+  func certificate(
+    _ file: String, ends end: Int64?,
+    do advice: String = "put the new root there beside it: what was signed under the old one stays valid"
+  ) -> Finding {
     guard let end else {
       return .bad("certificates", "\(file) holds no certificate", do: "put one there, in PEM or DER")
     }
@@ -76,8 +91,7 @@ struct Examination: Sendable {
     let left = end - now.microseconds / 1_000_000
     guard left > Self.warning else {
       return .bad(
-        "certificates", "\(file) \(left < 0 ? "ended" : "ends") on \(day)",
-        do: "put the new root there beside it: what was signed under the old one stays valid")
+        "certificates", "\(file) \(left < 0 ? "ended" : "ends") on \(day)", do: advice)
     }
     return .good("certificates", "\(file) is valid to \(day)")
   }
