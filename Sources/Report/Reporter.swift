@@ -115,10 +115,8 @@ public struct Reporter: Sendable {
       throw ReportError.unknownReport(query.name, known: shapes.map(\.name))
     }
     if let moment = query.asKnownAt { try await restore(shape, asKnownAt: moment) }
-    // What stood before the first day that is asked for is read from closings, not summed anew. Statements as long as the
-    // reports' would be compiled by the server, which takes longer than running most of them.
-    try await connection.query(
-      "select set_config('tenure.from', $1, false), set_config('jit', 'off', false)", [.text(query.from ?? "")])
+    // What stood before the first day that is asked for is read from closings, not summed anew.
+    try await connection.query("select set_config('tenure.from', $1, false)", [.text(query.from ?? "")])
     let (columns, sql, parameters) = try query.statement(for: shape)
     return (shape, columns, sql, parameters)
   }
