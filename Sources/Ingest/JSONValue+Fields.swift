@@ -1,9 +1,10 @@
+import Foundation
 import Signatures
 import Vocabulary
 
 /// Reading the fields of what stores and vendors send. A field that is missing, `null` or an empty text is not there: absent
 /// stays absent. One of another form than documented makes the payload `malformed`, and the rejection names it.
-extension JSONValue {
+extension JSONValue: NamedFields {
   /// A text. Identifiers that some write as numbers (`appAppleId`) are read either way.
   func string(_ name: StaticString) throws(Rejection) -> String? {
     guard let value = self[name] else { return nil }
@@ -11,10 +12,25 @@ extension JSONValue {
     return text.isEmpty ? nil : text
   }
 
-  /// A text that is there.
-  func required(_ name: StaticString) throws(Rejection) -> String {
-    guard let text = try string(name) else { throw Rejection(.fieldMissing, excerpt: "\(name)") }
-    return text
+  /// A decimal number, from its digits.
+  func decimal(_ name: StaticString) throws(Rejection) -> Decimal? {
+    guard let value = self[name] else { return nil }
+    guard value.kind == .number, let digits = value.textOrNumber, let decimal = Decimal(string: digits) else {
+      throw JSONValue.malformed(name)
+    }
+    return decimal
+  }
+
+  /// The texts of an array; none where there is none.
+  func texts(_ name: StaticString) throws(Rejection) -> [String] {
+    guard let value = self[name] else { return [] }
+    guard let elements = value.elements else { throw JSONValue.malformed(name) }
+    var texts: [String] = []
+    for element in elements where !element.isNull {
+      guard let text = element.textOrNumber else { throw JSONValue.malformed(name) }
+      if !text.isEmpty { texts.append(text) }
+    }
+    return texts
   }
 
   /// A whole number.
@@ -44,9 +60,5 @@ extension JSONValue {
     guard let units = try integer(name) else { return nil }
     guard let amount = Micros(milliunits: units) else { throw JSONValue.malformed(name) }
     return amount
-  }
-
-  static func malformed(_ name: StaticString) -> Rejection {
-    Rejection(.malformed, excerpt: "\(name)")
   }
 }

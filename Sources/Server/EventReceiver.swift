@@ -10,7 +10,8 @@ actor EventReceiver {
 
   /// What a request holds.
   enum Content: Sendable {
-    case items([BatchItem])
+    /// Events and refusals, and whether the request carried a secret that its sender alone knows.
+    case items([BatchItem], isProven: Bool)
     /// Nothing: it only asks whether anyone is there.
     case greeting
     /// Chains of certificates would have to be verified, and enough were this second.
@@ -42,8 +43,10 @@ actor EventReceiver {
   func read(_ head: HTTPHead, body: [UInt8], sent: [UInt8], for endpoint: IngestEndpoint) -> Content {
     let receivedAt = now()
     let key = endpoint.app.key
+    var isProven = false
     func refused(_ reason: Rejection.Reason, _ excerpt: String) -> Content {
-      .items([BatchItem(.rejection(Rejection(reason, app: key, excerpt: excerpt)), place: "http")])
+      let rejection = Rejection(reason, app: key, excerpt: excerpt)
+      return .items([BatchItem(.rejection(rejection), place: "http")], isProven: isProven)
     }
     let decoded: [Decoded]
     switch endpoint.proof {
@@ -68,18 +71,23 @@ actor EventReceiver {
       }
       if body.allSatisfy(Self.isSpace) { return refused(.notJSON, "the body is empty") }
       allowance.isExhausted = false
-      decoded = decodeClient(body, app: endpoint.app, receivedAt)
+      guard let read = decodeClient(body, app: endpoint.app, receivedAt) else {
+        return refused(.tooLarge, "more than \(AppClientDecoder.mostAtOnce) things at once")
+      }
+      decoded = read
       if allowance.isExhausted { return .tooManyChains }
     case .standardWebhook(let secret):
       guard Self.isSigned(head, by: secret, bodies: [sent, body], at: receivedAt) else {
         return refused(.secret, "the webhook signature is missing or wrong, or its timestamp is not of now")
       }
+      isProven = true
       if body.allSatisfy(Self.isSpace) { return refused(.notJSON, "the body is empty") }
       decoded = Self.decodeEvents(body, app: endpoint.app, receivedAt)
     case .vendor(let proof):
       guard proof.holds(head, bodies: [sent, body], at: receivedAt) else {
         return refused(.secret, "the secret or the signature is missing or wrong, or the signature is not of now")
       }
+      isProven = true
       if body.allSatisfy(Self.isSpace) { return refused(.notJSON, "the body is empty") }
       var decoder = VendorDecoder(endpoint.source) { _ in endpoint.app }
       decoded = decoder.decode(body, receivedAt: receivedAt)
@@ -91,7 +99,7 @@ actor EventReceiver {
         // Whoever it was meant for, it came to this app's address.
         rejection.app = key
         return BatchItem(.rejection(rejection), place: "http")
-      })
+      }, isProven: isProven)
   }
 
   private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
@@ -104,22 +112,27 @@ actor EventReceiver {
     return decoder
   }
 
-  /// What an app sent: one thing, or several as lines or an array.
-  private func decodeClient(_ body: [UInt8], app: AppConfiguration, _ receivedAt: Instant) -> [Decoded] {
+  /// What an app sent: one thing, or several as lines or an array; nil when it is more than an app has to send at once.
+  private func decodeClient(_ body: [UInt8], app: AppConfiguration, _ receivedAt: Instant) -> [Decoded]? {
+    guard let documents = InputDocument.all(in: body, atMost: AppClientDecoder.mostAtOnce) else { return nil }
     // The address says the app.
     var decoder = appClientDecoders[app.key] ?? AppClientDecoder(allowance: allowance) { _ in app }
     defer { appClientDecoders[app.key] = decoder }
-    return Self.documents(in: body) { decoder.decode($0, receivedAt: receivedAt) }
+    var decoded: [Decoded] = []
+    for document in documents {
+      decoded += Self.decode(document) { decoder.decode($0, receivedAt: receivedAt) }
+      // A report comes with a transaction and its renewal info.
+      if decoded.count > 3 * AppClientDecoder.mostAtOnce { return nil }
+    }
+    return decoded
   }
 
-  /// What becomes of the documents of a body.
-  private static func documents(in body: [UInt8], _ decode: ([UInt8]) -> [Decoded]) -> [Decoded] {
-    InputDocument.all(in: body).flatMap { document -> [Decoded] in
-      guard case .document(let text, _) = document else {
-        return [.rejection(Rejection(.notJSON, excerpt: "the array is not closed, or a comma is missing or too many"))]
-      }
-      return decode(text)
+  /// What becomes of a document of a body.
+  private static func decode(_ document: InputDocument, _ decode: ([UInt8]) -> [Decoded]) -> [Decoded] {
+    guard case .document(let text, _) = document else {
+      return [.rejection(Rejection(.notJSON, excerpt: "the array is not closed, or a comma is missing or too many"))]
     }
+    return decode(text)
   }
 
   private static func isSigned(
@@ -136,13 +149,15 @@ actor EventReceiver {
   /// Canonical events: one, several (an array or lines), or one in the envelope in which Tenure's own webhooks carry it.
   private static func decodeEvents(_ body: [UInt8], app: AppConfiguration, _ receivedAt: Instant) -> [Decoded] {
     var decoder = TenureDecoder(app: app.key) { $0 == app.key ? app : nil }
-    return documents(in: body) { text in
-      if let root = try? JSONDocument(text).root, root["event_id"] == nil, let data = root["data"],
-        data.kind == .object, root["type"] != nil
-      {
-        return decoder.decode(Array(data.source), receivedAt: receivedAt)
+    return InputDocument.all(in: body).flatMap { document in
+      decode(document) { text in
+        if let root = try? JSONDocument(text).root, root["event_id"] == nil, let data = root["data"],
+          data.kind == .object, root["type"] != nil
+        {
+          return decoder.decode(Array(data.source), receivedAt: receivedAt)
+        }
+        return decoder.decode(text, receivedAt: receivedAt)
       }
-      return decoder.decode(text, receivedAt: receivedAt)
     }
   }
 }

@@ -142,7 +142,7 @@ final class HTTPExchange: @unchecked Sendable {
     state.head = head
     if head.isAmbiguous {
       state.stage = .queued
-      return .queue(.problem(400, "the length of the body is not told in one way"), closes: true)
+      return .queue(listener.service.answerAmbiguous(head), closes: true)
     }
     switch listener.admission(of: head) {
     case .read(let limit):
@@ -172,6 +172,9 @@ final class HTTPExchange: @unchecked Sendable {
     case .reading(let limit):
       guard state.body.count + upload.count <= limit, let head = state.head else {
         state.stage = .inHand(.someBody)
+        // Nobody reads it, and its sender may take long to end.
+        listener.release(state.body.count)
+        state.body = []
         return .handOver(state.head ?? HTTPHead(method: "", target: target, headers: []), nil)
       }
       if state.body.isEmpty, let length = head.declaredLength { state.body.reserveCapacity(length) }

@@ -8,6 +8,15 @@ protocol HTTPService: Sendable {
 
   /// Answers a request whose body is longer than was admitted; the rest of it is not read.
   func answerTooLarge(_ head: HTTPHead) async -> HTTPAnswer
+
+  /// Answers a request of which it cannot be told where its body ends; nothing of it is read.
+  func answerAmbiguous(_ head: HTTPHead) -> HTTPAnswer
+}
+
+extension HTTPService {
+  func answerAmbiguous(_ head: HTTPHead) -> HTTPAnswer {
+    .problem(400, "the length of the body is not told in one way")
+  }
 }
 
 /// What is done about a request by its head.

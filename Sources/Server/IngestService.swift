@@ -70,13 +70,17 @@ struct IngestService: HTTPService {
     switch await receiver.read(head, body: plain, sent: body, for: endpoint) {
     case .tooManyChains: return .tryAgain("too many certificates that are not known are being sent", after: 1)
     case .greeting: return .json("{}")
-    case .items(let items): return await store(items, of: endpoint, head)
+    case .items(let items, let isProven): return await store(items, of: endpoint, head, isProven: isProven)
     }
   }
 
   func answerTooLarge(_ head: HTTPHead) async -> HTTPAnswer {
     guard let endpoint = endpoints[head.path] else { return refusal(413, "this path takes no body", of: head) }
     return await store([rejection(.tooLarge, "longer than \(maximumBody) bytes", endpoint)], of: endpoint, head)
+  }
+
+  func answerAmbiguous(_ head: HTTPHead) -> HTTPAnswer {
+    refusal(400, "the length of the body is not told in one way", of: head)
   }
 
   /// The answer to a request that is refused. Adapty takes every status from 200 to 404 for a delivery and never sends the
@@ -92,21 +96,38 @@ struct IngestService: HTTPService {
   }
 
   /// Stores what a request brought, and answers when it is committed.
-  private func store(_ items: [BatchItem], of endpoint: IngestEndpoint, _ head: HTTPHead) async -> HTTPAnswer {
-    let refused = items.compactMap { item in
-      if case .rejection(let rejection) = item.decoded { rejection } else { nil }
+  ///
+  /// - Parameter isProven: Whether whoever sent it knows a secret. What strangers are refused is stored as far as there is
+  ///   room for it.
+  private func store(
+    _ items: [BatchItem], of endpoint: IngestEndpoint, _ head: HTTPHead, isProven: Bool = false
+  ) async -> HTTPAnswer {
+    let refused = items.compactMap(\.rejection)
+    var room = isProven ? refused.count : rejectionLimit.take(refused.count)
+    if room < refused.count {
+      metrics.add(refused.count - room, to: .droppedRejections, ["source": endpoint.source.rawValue])
     }
-    let stored: [StoredItem]
-    if refused.count == items.count, !rejectionLimit.take(items.count) {
-      metrics.add(items.count, to: .droppedRejections, ["source": endpoint.source.rawValue])
-      stored = refused.map { .rejected($0) }
-    } else {
+    var kept: [BatchItem] = []
+    var dropped: [StoredItem] = []
+    for item in items {
+      if let rejection = item.rejection {
+        room -= 1
+        if room < 0 {
+          dropped.append(.rejected(rejection))
+          continue
+        }
+      }
+      kept.append(item)
+    }
+    var stored: [StoredItem] = []
+    if !kept.isEmpty {
       do {
-        stored = try await commits[endpoint.source]?.store(items) ?? []
+        stored = try await commits[endpoint.source]?.store(kept) ?? []
       } catch {
         return .tryAgain("the event cannot be stored now: send it again", after: 5)
       }
     }
+    stored += dropped
     let summary = IngestSummary(stored)
     for (outcome, count) in [
       ("stored", summary.stored), ("duplicate", summary.duplicates), ("rejected", summary.rejected),
@@ -122,6 +143,10 @@ struct IngestService: HTTPService {
       "{\"stored\":\(summary.stored),\"duplicates\":\(summary.duplicates),\"rejected\":\(summary.rejected),"
         + "\"unrecognised\":\(summary.unrecognised),\"received\":\(summary.received)}")
   }
+}
+
+extension BatchItem {
+  fileprivate var rejection: Rejection? { if case .rejection(let rejection) = decoded { rejection } else { nil } }
 }
 
 extension Rejection.Reason {

@@ -178,6 +178,48 @@ struct ExportDecoderTests {
     #expect(reasons(decoded) == ["malformed", "malformed", "field_missing", "malformed"])
   }
 
+  @Test("a quotation mark that is never closed costs its own line, and none of the thousands after it")
+  func strayMark() {
+    let header = "store_transaction_id,original_store_transaction_id,start_time,product_identifier,note"
+    let rows = (1...2000).map { "\($0),1,2025-01-01 00:00:00,monthly,\(String(repeating: "x", count: 60))" }
+    let stray = "5000,1,2025-01-01 00:00:00,monthly,\"open"
+    let decoded = read(.revenueCat, [header, stray] + rows + [stray])
+    #expect(events(decoded).map { $0.transaction?.transactionID } == (1...2000).map { "\($0)" })
+    #expect(reasons(decoded) == ["malformed", "malformed"])
+  }
+
+  @Test("whatever a column holds, its row is an event or refused", arguments: [Source.revenueCat, .apphud])
+  func anything(source: Source) {
+    let values = [
+      "-1", "9223372036854.775807", "-9223372036854.775808", "1e127", "1e-127", "1e300", "NaN", ".", "e", "+",
+      "\u{202E}",
+      "9999-12-31 23:59:59", "0001-01-01 00:00:00", "2025-02-30 00:00:00", "t", "\"\"",
+      String(repeating: "9", count: 400),
+    ]
+    let columns =
+      source == .revenueCat
+      ? Self.columns
+      : [
+        "id", "created_at", "updated_at", "event_name", "purchased_at", "expires_at", "cancelled_at", "transaction_id",
+        "original_transaction_id", "price", "proceeds", "product_id", "store", "trial_period", "intro_period",
+        "is_upgraded", "family_shared", "environment", "user_id", "currency", "store_country",
+      ]
+    for column in columns {
+      for (value, other) in zip(values, values.reversed()) {
+        let count: Int
+        // Beside another price: what is worked out of both need not fit.
+        if source == .revenueCat {
+          let changes = ["purchase_price_in_purchased_currency": "9223372036854", "commission_percentage": other]
+          count = revenueCat(changes.merging([column: value]) { $1 }).count
+        } else {
+          let changes = ["price": "9223372036854", "proceeds": other]
+          count = apphud("subscription_started", changes.merging([column: value]) { $1 }).count
+        }
+        #expect(count <= 3)
+      }
+    }
+  }
+
   @Test("a file without the names of its columns, of no app, or of an environment that is not listed is refused")
   func refused() {
     let header = "store_transaction_id,original_store_transaction_id,start_time,product_identifier,is_sandbox"

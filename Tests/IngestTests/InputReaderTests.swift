@@ -83,6 +83,9 @@ struct InputReaderTests {
     #expect(try read("[{\"a\":1},\n{\"b\":2}") == ["f:1 {\"a\":1}", "f:2 {\"b\":2}", "f:1 broken array"])
     #expect(try read("[{\"a\":1} {\"b\":2}]") == ["f:1 {\"a\":1}", "f:1 broken array", "f:1 {\"b\":2}"])
     #expect(try read("[{\"a\":1},]") == ["f:1 {\"a\":1}", "f:1 broken array"])
+    // Once, however often it is broken.
+    #expect(try read("[,,,\n,,{\"a\":1}{\"b\":2},,\n") == ["f:1 broken array", "f:2 {\"a\":1}", "f:2 {\"b\":2}"])
+    #expect(try read("[,]\n[,]") == ["f:1 broken array", "f:2 broken array"])
   }
 
   @Test("documents beyond the limit are passed over and told")

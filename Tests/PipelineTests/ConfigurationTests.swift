@@ -330,6 +330,21 @@ struct ConfigurationTests {
         == ["server.ingest", "server.token", "server.max_body"])
   }
 
+  @Test("a secret that comes in a header has no space and no line break around it: it could never come")
+  func headerTexts() throws {
+    let settings = [
+      ("revenuecat", "authorization"), ("adapty", "authorization"), ("apphud", "token"), ("app_client", "key"),
+    ]
+    for (source, name) in settings {
+      for value in ["s3cr3t ", " s3cr3t", "s3cr3t\n", "s3\r\ncr3t", "\u{A0}s3cr3t"] {
+        let found = problems(#"{ apps: [{ key: "a", sources: { \#(source): { \#(name): "${S}" } } }] }"#, ["S": value])
+        #expect(found.map(\.path) == ["apps[0].sources.\(source).\(name)"], "\(source) \(value.debugDescription)")
+        #expect(found.first?.message.contains("s3cr3t") == false)
+      }
+      #expect(try read(#"{ apps: [{ key: "a", sources: { \#(source): { \#(name): "a b" } } }] }"#).apps.count == 1)
+    }
+  }
+
   @Test("a variable may stand within a text, and an empty one is a missing one")
   func variables() throws {
     #expect(try read(#"{ database: "host=${A} user=${B}" }"#, ["A": "/a", "B": "b"]).database == "host=/a user=b")

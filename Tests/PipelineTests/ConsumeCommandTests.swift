@@ -123,6 +123,32 @@ import Testing
       #expect(try await number("select count(*) from ingest.rejection") == 0)
     }
 
+    @Test("killed with messages in hand that are not stored yet, the next one has them")
+    func killedWhileStoring() async throws {
+      let holder = try await database.connect()
+      try await holder.execute("begin; lock table ingest.event in share row exclusive mode")
+      try await produce(0..<100)
+      let first = try consumer()
+      try await waiting(for: "messages to be in hand") {
+        try await !holder.query(
+          """
+          select from pg_locks
+          where relation = 'ingest.event'::regclass and not granted
+            and database = (select oid from pg_database where datname = current_database())
+          """
+        ).isEmpty
+      }
+      first.send(SIGKILL)
+      #expect(await first.ended().code == 128 + SIGKILL)
+      try await holder.execute("rollback")
+      await holder.close()
+      #expect(try await stored() == 0)
+      let second = try consumer()
+      try await waitUntilStored(100)
+      await end(second)
+      #expect(try await stored() == 100)
+    }
+
     @Test("several share the partitions; when one ends the other takes over, and every event is stored once")
     func shares() async throws {
       let first = try consumer()

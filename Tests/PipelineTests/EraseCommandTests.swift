@@ -197,6 +197,49 @@ struct EraseCommandTests {
     try await expect(places(program, holding: ["u-17", "8f3a"]), is: [])
   }
 
+  @Test("of those whom a vendor has moved to another id both are erased one by one, what moved stays where it is")
+  func transfers() async throws {
+    let program = try await Installation()
+    try await program.ingest([
+      RevenueCatMessage("INITIAL_PURCHASE", at: "2025-02-01", until: "2026-01-01", user: "u-giver"),
+      RevenueCatMessage(
+        "INITIAL_PURCHASE", at: "2025-02-01", id: "2", until: "2026-01-01", chain: "2", user: "u-taker"),
+      RevenueCatMessage(
+        "INITIAL_PURCHASE", at: "2025-02-01", id: "3", until: "2026-01-01", chain: "3", user: "u-other"),
+      RevenueCatMessage(transfer: ["u-giver"], to: ["u-taker"], at: "2025-02-10", event: "t1"),
+    ])
+    try await program.measure(asOf: "2025-03-01")
+    let before = try await reports(program)
+    #expect(
+      try await places(program, holding: ["u-giver"]).filter { $0.hasPrefix("fact.") }
+        == ["fact.subscriber.subscriber_id", "fact.transfer.from_id"])
+    // The purchase, and the transfer by what it says.
+    try await expect(erase(program, "u-giver"), is: Erasure(subscriptions: 1, events: 1, payloads: 2))
+    try await expect(places(program, holding: ["u-giver"]), is: [])
+    try await program.measure(asOf: "2025-03-01")
+    try await expect(reports(program), is: before)
+    try await expect(erase(program, "u-taker").subscriptions, is: 1)
+    try await expect(places(program, holding: ["u-giver", "u-taker"]), is: [])
+    for options in [[], ["--rebuild"]] {
+      try await program.measure(asOf: "2025-03-01", options)
+      try await expect(reports(program), is: before)
+    }
+    try await expect(
+      program.lines("active_subscribers", "day active_subscribers").filter {
+        $0.hasPrefix("2025-02-09") || $0.hasPrefix("2025-02-10")
+      },
+      is: ["2025-02-09 3", "2025-02-10 2"])
+    // The same told again, and of others: neither id comes back.
+    try await program.ingest([
+      RevenueCatMessage(transfer: ["u-giver"], to: ["u-taker"], at: "2025-02-10", event: "t1"),
+      RevenueCatMessage(transfer: ["u-taker"], to: ["u-other"], at: "2025-02-11", event: "t2"),
+      RevenueCatMessage(transfer: ["u-other"], to: ["u-giver"], at: "2025-02-12", event: "t3"),
+    ])
+    try await expect(places(program, holding: ["u-giver", "u-taker"]), is: [])
+    try await program.measure(asOf: "2025-03-01")
+    try await expect(reports(program), is: before)
+  }
+
   @Test("what waits to be sent about the person is not sent")
   func deliveries() async throws {
     let receiver = HTTPReceiver { _, _ in .status(500) }

@@ -124,6 +124,24 @@ struct ServerTests {
     #expect(await server.stop() == 0)
   }
 
+  @Test("what strangers are refused takes no room from what those with the secret are refused")
+  func rejectionsOfVendors() async throws {
+    let app = AppConfiguration(key: "video", bundleID: "com.example.video")
+    let server = try server {
+      $0.rejectionsPerSecond = 0
+      $0.endpoints = [.apphud(app, token: "secret")]
+    }
+    for (token, status) in [("other", 401), ("secret", 400)] {
+      let answer = try await HTTPConnection.request(
+        "POST", "/v1/ingest/apphud/video", port: server.ingestAddress.port, headers: ["X-Apphud-Token": token],
+        body: Array("x".utf8))
+      #expect(answer?.status == status)
+    }
+    let listed = try await database.connect().query("select reason from ingest.rejection")
+    #expect(listed.map { $0["reason"] } == ["not_json"])
+    #expect(await server.stop() == 0)
+  }
+
   // MARK: - Storing together
 
   private func event(_ id: String, _ change: (inout Event) -> Void = { _ in }) throws -> BatchItem {

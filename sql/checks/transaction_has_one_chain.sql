@@ -1,16 +1,14 @@
 -- No transaction of a settled chain is counted in another chain of its store as well.
 select
-    settled.transaction_id,
-    settled.subscription_key,
+    home.transaction_id,
+    home.subscription_key,
     other.subscription_key as other_subscription_key
 from home
-inner join ledger.period as settled using (subscription_key, transaction_id)
-inner join fact.chain as chain using (subscription_key)
-inner join home as named on settled.transaction_id = named.transaction_id
-inner join ledger.period as other
-    on named.subscription_key = other.subscription_key and named.transaction_id = other.transaction_id
-inner join fact.chain as other_chain on other.subscription_key = other_chain.subscription_key
-where
-    settled.subscription_key < other.subscription_key
-    and (chain.app_id, chain.store, chain.environment)
-    = (other_chain.app_id, other_chain.store, other_chain.environment);
+inner join home as other on home.home_key = other.home_key and home.transaction_id = other.transaction_id
+inner join
+    ledger.period as settled
+    on home.subscription_key = settled.subscription_key and home.transaction_id = settled.transaction_id
+inner join
+    ledger.period as counted
+    on other.subscription_key = counted.subscription_key and other.transaction_id = counted.transaction_id
+where home.subscription_key < other.subscription_key;

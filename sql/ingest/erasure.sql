@@ -187,11 +187,22 @@ from fact.chain as chain
 inner join erasure_name using (app_id)
 where identity.subscription_key = chain.subscription_key and identity.subscriber_id = erasure_name.identifier;
 
--- The next run gives the chains to the new names, all at once: they are one subscriber's as before.
+-- The next run gives the chains to the new names, all at once, those included that have moved to one of them: they are one
+-- subscriber's as before.
 insert into ledger.unsettled (subscription_key, transaction_id, at, due_at)
 select
     subscription_key,
     null,
     timestamptz '0001-01-01 00:00:00+00',
     timestamptz '0001-01-01 00:00:00+00'
-from erasure_chain;
+from (
+    select subscription_key
+    from erasure_chain
+    union
+    select identity.subscription_key
+    from erasure_name
+    inner join fact.chain as chain using (app_id)
+    inner join
+        ledger.identity as identity
+        on chain.subscription_key = identity.subscription_key and erasure_name.name = identity.subscriber_id
+) as concerned;

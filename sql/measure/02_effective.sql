@@ -11,7 +11,7 @@ group by subscription_key, transaction_id;
 analyze changed;
 
 -- A transaction belongs to one chain of its store: where several name it, to the one that the best source names, there
--- by the newest version. The others are settled too, without it.
+-- by the newest version. The others are settled too, without it; what was said of it there is said of it here.
 create temp table home on commit drop as
 with elsewhere as (
     select distinct changed.transaction_id
@@ -21,10 +21,10 @@ with elsewhere as (
 ),
 
 named as (
-    select
+    select distinct
         version.transaction_id,
         version.subscription_key,
-        row_number() over (
+        first_value(version.subscription_key) over (
             -- The App Store does not tell its purchases on a Mac from others; a vendor does.
             partition by
                 version.transaction_id,
@@ -32,18 +32,17 @@ named as (
                 replace(chain.store, 'mac_app_store', 'app_store'),
                 chain.environment
             order by version.source_rank desc, version.signed_at desc, version.digest desc, version.subscription_key
-        ) as nth
+        ) as home_key
     from elsewhere
     inner join fact.transaction as version using (transaction_id)
     inner join fact.chain as chain using (subscription_key)
 )
 
 select
-    named.subscription_key,
-    named.transaction_id,
-    bool_or(named.nth = 1) as is_home
-from named
-group by named.subscription_key, named.transaction_id;
+    subscription_key,
+    transaction_id,
+    home_key
+from named;
 
 insert into changed
 select
@@ -55,31 +54,63 @@ where changed.subscription_key is null;
 
 create temp table version_count on commit drop as
 select
-    changed.subscription_key,
-    changed.transaction_id,
+    subscription_key,
+    transaction_id,
     count(*) as versions,
-    max(version.source_rank) as best_rank,
-    bool_or(version.revoked_at is not null) as is_ever_revoked
-from changed
-inner join fact.transaction as version using (subscription_key, transaction_id)
-group by changed.subscription_key, changed.transaction_id;
+    max(source_rank) as best_rank,
+    bool_or(revoked_at is not null) as is_ever_revoked
+from (
+    select
+        changed.subscription_key,
+        changed.transaction_id,
+        version.source_rank,
+        version.revoked_at
+    from changed
+    inner join fact.transaction as version using (subscription_key, transaction_id)
+    union all
+    select
+        home.home_key,
+        home.transaction_id,
+        version.source_rank,
+        version.revoked_at
+    from home
+    inner join fact.transaction as version using (subscription_key, transaction_id)
+    where home.subscription_key <> home.home_key
+) as version
+group by subscription_key, transaction_id;
 
 analyze version_count;
 
+-- Where there are several, with the chain that they speak of.
 create temp table version on commit drop as
 select
+    version_count.subscription_key as spoken_of,
     version.*,
     version_count.best_rank,
     version_count.is_ever_revoked
 from version_count
 inner join fact.transaction as version using (subscription_key, transaction_id)
-where version_count.versions > 1 or version_count.is_ever_revoked;
+where version_count.versions > 1 or version_count.is_ever_revoked
+union all
+select
+    home.home_key,
+    version.*,
+    version_count.best_rank,
+    version_count.is_ever_revoked
+from home
+inner join
+    version_count
+    on home.home_key = version_count.subscription_key and home.transaction_id = version_count.transaction_id
+inner join
+    fact.transaction as version
+    on home.subscription_key = version.subscription_key and home.transaction_id = version.transaction_id
+where home.subscription_key <> home.home_key;
 
 -- Revocations are read from the best source alone. One holds until the first later version without it.
 create temp table revocation on commit drop as
 with spoken as (
-    select distinct on (subscription_key, transaction_id, signed_at)
-        subscription_key,
+    select distinct on (spoken_of, transaction_id, signed_at)
+        spoken_of as subscription_key,
         transaction_id,
         signed_at,
         revoked_at,
@@ -87,7 +118,7 @@ with spoken as (
         refund
     from version
     where is_ever_revoked and source_rank = best_rank and stated & (1 << 11) <> 0
-    order by subscription_key, transaction_id, signed_at, digest desc
+    order by spoken_of, transaction_id, signed_at, digest desc
 ),
 
 numbered as (
@@ -172,7 +203,7 @@ with merged as (
     where version_count.versions = 1
     union all
     select
-        subscription_key,
+        spoken_of,
         transaction_id,
         (array_agg(type) filter (where stated & (1 << 0) <> 0))[1],
         (array_agg(product_id) filter (where stated & (1 << 1) <> 0))[1],
@@ -201,11 +232,15 @@ with merged as (
             version.*,
             version_count.versions
         from version
-        inner join version_count using (subscription_key, transaction_id)
+        inner join
+            version_count
+            on
+                version.spoken_of = version_count.subscription_key
+                and version.transaction_id = version_count.transaction_id
         where version_count.versions > 1
-        order by subscription_key, transaction_id, source_rank desc, signed_at desc, digest desc
+        order by spoken_of, version.transaction_id, source_rank desc, signed_at desc, digest desc
     ) as ordered
-    group by subscription_key, transaction_id
+    group by spoken_of, transaction_id
 )
 
 select
@@ -215,7 +250,9 @@ select
     merged.product_id,
     merged.group_id,
     merged.period,
-    case when coalesce(home.is_home, true) then merged.purchased_at end as purchased_at,
+    case when coalesce(home.home_key, merged.subscription_key) = merged.subscription_key
+            then merged.purchased_at
+    end as purchased_at,
     merged.expires_at,
     merged.price,
     merged.currency,

@@ -3,17 +3,17 @@
 create temp table contradicted on commit drop as
 with several as (
     select
-        subscription_key,
+        spoken_of,
         transaction_id
     from version
-    group by subscription_key, transaction_id
+    group by spoken_of, transaction_id
     having min(source collate "C") <> max(source collate "C")
 ),
 
 -- What each source says by now.
 told as (
     select
-        subscription_key,
+        spoken_of as subscription_key,
         transaction_id,
         source,
         (array_agg(type) filter (where stated & (1 << 0) <> 0))[1] as type,
@@ -28,10 +28,10 @@ told as (
     from (
         select version.*
         from version
-        inner join several using (subscription_key, transaction_id)
-        order by subscription_key, transaction_id, source, signed_at desc, digest desc
+        inner join several using (spoken_of, transaction_id)
+        order by spoken_of, transaction_id, source, signed_at desc, digest desc
     ) as ordered
-    group by subscription_key, transaction_id, source
+    group by spoken_of, transaction_id, source
 )
 
 select
@@ -60,11 +60,14 @@ having
     or min(offer_type) <> max(offer_type)
 union all
 select
-    subscription_key,
-    transaction_id,
+    home.subscription_key,
+    home.transaction_id,
     'named_elsewhere'
 from home
-where not is_home;
+inner join fact.chain as chain using (subscription_key)
+inner join fact.chain as owner on home.home_key = owner.subscription_key
+-- The same chain by the other word for its store is no other chain.
+where chain.original_transaction_id <> owner.original_transaction_id;
 
 delete from ledger.doubt
 using changed

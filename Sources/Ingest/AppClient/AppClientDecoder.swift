@@ -7,6 +7,10 @@ public import Vocabulary
 /// Whoever has the app can send something: nothing that is not signed becomes a fact. A report names its subscription by a
 /// signed transaction, and is refused when it names one without.
 public struct AppClientDecoder: EventDecoder {
+  /// How many things may be sent at once. A body of the usual size holds no more of what the App Store signs; of what is
+  /// short, such as reports of messages, it would hold thousands.
+  public static let mostAtOnce = 200
+
   private let apps: (String?) -> AppConfiguration?
   private let signed: AppStoreDecoder
 
@@ -30,10 +34,23 @@ public struct AppClientDecoder: EventDecoder {
   }
 
   private func decode(_ root: JSONValue, _ receivedAt: Instant) -> [Decoded] {
-    if let elements = root.elements { return elements.flatMap { decode($0, receivedAt) } }
+    guard let elements = root.elements else { return decodeOne(root, receivedAt) }
+    guard elements.count <= Self.mostAtOnce else {
+      return [.rejection(Rejection(.tooLarge, excerpt: "more than \(Self.mostAtOnce) things at once"))]
+    }
+    return elements.flatMap { decodeOne($0, receivedAt) }
+  }
+
+  private func decodeOne(_ root: JSONValue, _ receivedAt: Instant) -> [Decoded] {
+    // Lists in lists, and the answers that the App Store gives to servers, are nothing that an app sends.
+    guard root.kind != .array, !Self.lists.contains(where: { root[$0]?.kind == .array }) else {
+      return [.rejection(Rejection(.malformed, excerpt: "a list of many in the place of one thing"))]
+    }
     if root["kind"]?.text == EventKind.storeMessage.rawValue { return report(root, receivedAt) }
     return signed.decode(root, receivedAt)
   }
+
+  private static let lists: [StaticString] = ["notificationHistory", "signedTransactions", "data"]
 
   /// A report, after the transaction that it comes with.
   private func report(_ root: JSONValue, _ receivedAt: Instant) -> [Decoded] {

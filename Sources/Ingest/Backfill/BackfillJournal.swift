@@ -103,7 +103,7 @@ struct BackfillJournal: Sendable {
       from fact.chain as chain
       inner join ingest.app as app on app.app_id = chain.app_id
       left join ingest.backfill_chain as backfill on backfill.subscription_key = chain.subscription_key
-      where app.app_key = $1 and chain.environment = $2 and chain.store = 'app_store'
+      where app.app_key = $1 and chain.environment = $2 and chain.store in ('app_store', 'mac_app_store')
         and ($3::bigint is null or chain.subscription_key > $3) and (backfill.read_at is null or backfill.read_at < $4)
       order by chain.subscription_key limit $5
       """,
@@ -126,7 +126,7 @@ struct BackfillJournal: Sendable {
       from fact.chain as chain
       inner join ingest.app as app on app.app_id = chain.app_id
       left join ingest.backfill_chain as backfill on backfill.subscription_key = chain.subscription_key
-      where app.app_key = $1 and chain.environment = $2 and chain.store = 'app_store'
+      where app.app_key = $1 and chain.environment = $2 and chain.store in ('app_store', 'mac_app_store')
         and (backfill.read_at is null or backfill.read_at < $3)
       """, [.text(app), .text(environment.rawValue), .timestamp(microseconds: moment.microseconds)])
     return Int(try rows[0].int("chains"))

@@ -13,20 +13,20 @@ struct ApphudExport {
     self.row = row
     name = try row.required("event_name")
     events = []
-    guard let madeAt = try row.moment("created_at") else { throw Rejection(.fieldMissing, excerpt: "created_at") }
-    let writtenAt = try row.moment("updated_at") ?? madeAt
-    let environment: StoreEnvironment = row.text("environment")?.lowercased() == "sandbox" ? .sandbox : .production
+    guard let madeAt = try row.dateTime("created_at") else { throw Rejection(.fieldMissing, excerpt: "created_at") }
+    let writtenAt = try row.dateTime("updated_at") ?? madeAt
+    let environment: StoreEnvironment = row.string("environment")?.lowercased() == "sandbox" ? .sandbox : .production
     // Rows that tell of no purchase, such as those of a new user.
-    let chain = row.text("original_transaction_id") ?? row.text("transaction_id")
+    let chain = row.string("original_transaction_id") ?? row.string("transaction_id")
     var event = Event(
       eventID: "export-" + (try row.required("id")), kind: .ignored, occurredAt: madeAt, signedAt: writtenAt,
-      store: Self.store(row.text("store")), environment: environment, originalTransactionID: chain)
+      store: Self.store(row.string("store")), environment: environment, originalTransactionID: chain)
     event.rawKind = name
-    event.subscriberID = row.text("user_id") ?? row.text("internal_user_id")
+    event.subscriberID = row.string("user_id") ?? row.string("internal_user_id")
     if chain != nil {
       event.transaction = try transaction(writtenAt)
       event.renewal = renewal(madeAt)
-      if Self.isCharge(name) { event.occurredAt = try row.moment("purchased_at") ?? madeAt }
+      if Self.isCharge(name) { event.occurredAt = try row.dateTime("purchased_at") ?? madeAt }
     }
     events = [event]
   }
@@ -47,25 +47,25 @@ struct ApphudExport {
   }
 
   private func transaction(_ writtenAt: Instant) throws(Rejection) -> TransactionFact? {
-    guard let id = row.text("transaction_id") else { return nil }
+    guard let id = row.string("transaction_id") else { return nil }
     var fact = TransactionFact(transactionID: id, signedAt: writtenAt)
     if name.hasSuffix("_refunded") {
-      fact.revokedAt = Stated(carriedOver: try row.moment("cancelled_at"))
+      fact.revokedAt = Stated(carriedOver: try row.dateTime("cancelled_at"))
       return fact.stated == 0 ? nil : fact
     }
     guard Self.isCharge(name) else { return nil }
-    fact.type = .value(row.text("subscription_type") == "nonrenewable" ? .nonRenewing : .autoRenewable)
+    fact.type = .value(row.string("subscription_type") == "nonrenewable" ? .nonRenewing : .autoRenewable)
     fact.productID = .value(try row.required("product_id"))
-    fact.purchasedAt = Stated(carriedOver: try row.moment("purchased_at"))
-    fact.expiresAt = Stated(carriedOver: try row.moment("expires_at"))
-    fact.country = Stated(carriedOver: row.country("store_country"))
+    fact.purchasedAt = Stated(carriedOver: try row.dateTime("purchased_at"))
+    fact.expiresAt = Stated(carriedOver: try row.dateTime("expires_at"))
+    fact.country = Stated(carriedOver: try row.country("store_country"))
     if name.hasSuffix("_started") || name == "non_renewing_purchase" { fact.reason = .value(.purchase) }
     if let isShared = try row.flag("family_shared") {
       fact.ownership = .value(isShared ? .familyShared : .purchased)
     }
     fact.offer = Stated(snapshot: try offer())
     fact.isUpgraded = Stated(carriedOver: try row.flag("is_upgraded"))
-    if let cancelledAt = try row.moment("cancelled_at"), fact.isUpgraded.value != true {
+    if let cancelledAt = try row.dateTime("cancelled_at"), fact.isUpgraded.value != true {
       fact.revokedAt = .value(cancelledAt)
     }
     try readMoney(&fact)
@@ -80,11 +80,13 @@ struct ApphudExport {
 
   /// `price` is what the customer paid, `proceeds` that without the store's part; of tax Apphud knows nothing.
   private func readMoney(_ fact: inout TransactionFact) throws(Rejection) {
-    guard let price = try row.units("price"), let currency = row.currency("currency"), price.value >= 0 else { return }
+    guard let price = try row.units("price"), let currency = try row.currency("currency"), price.value >= 0 else {
+      return
+    }
     fact.price = .value(Money(amount: price, currency: currency))
     guard price.value > 0, let proceeds = try row.units("proceeds"), proceeds <= price else { return }
     fact.proceeds = .value(proceeds)
-    fact.commission = .value(Micros(price.value - proceeds.value))
+    fact.commission = Stated(carriedOver: price.less(proceeds))
   }
 
   private func renewal(_ madeAt: Instant) -> RenewalFact? {

@@ -11,10 +11,13 @@ public struct ExportDecoder: EventDecoder {
   private var webhooks: VendorDecoder
   private var columns: [String] = []
   /// The beginning of a row that goes on in the next line.
-  private var rest = ""
+  private var rest: [UInt8] = []
+
+  /// When the last line came in.
+  private var receivedAt = Instant(microseconds: 0)
 
   /// The longest row that is put together of several lines, in bytes.
-  private static let longestRow = 1 << 20
+  private static let longestRow = 1 << 16
 
   /// A decoder.
   ///
@@ -31,16 +34,19 @@ public struct ExportDecoder: EventDecoder {
 
   /// Reads one line, or one webhook.
   public mutating func decode(_ document: [UInt8], receivedAt: Instant) -> [Decoded] {
+    self.receivedAt = receivedAt
     if rest.isEmpty, document.first == UInt8(ascii: "{") { return webhooks.decode(document, receivedAt: receivedAt) }
-    guard let line = String(validating: document, as: UTF8.self) else {
+    let text = rest.isEmpty ? document : rest + [UInt8(ascii: "\n")] + document
+    rest = []
+    guard var rows = CSVRows(text[...], marks: .loose) else {
       return [.rejection(Rejection(.notJSON, app: app()?.key, excerpt: "the line is not UTF-8"))]
     }
-    let text = rest.isEmpty ? line : rest + "\n" + line
-    guard let fields = ExportRow.fields(of: text) else {
+    guard let row = rows.next() else { return [] }
+    guard row.isSound else {
       rest = text
-      return text.utf8.count > Self.longestRow ? finish() : []
+      return text.count > Self.longestRow ? giveUp() : []
     }
-    rest = ""
+    let fields = row.fields
     if fields.contains("original_store_transaction_id") || fields.contains("original_transaction_id") {
       columns = fields
       return []
@@ -59,9 +65,17 @@ public struct ExportDecoder: EventDecoder {
 
   /// What is left of a row whose quotation marks are not closed.
   public mutating func finish() -> [Decoded] {
-    guard !rest.isEmpty else { return [] }
-    rest = ""
-    return [.rejection(Rejection(.malformed, app: app()?.key, excerpt: "a quotation mark is not closed"))]
+    var decoded: [Decoded] = []
+    while !rest.isEmpty { decoded += giveUp() }
+    return decoded
+  }
+
+  /// Waits no longer for the end of a row: its first line is refused, and those after it are rows of their own.
+  private mutating func giveUp() -> [Decoded] {
+    let lines = rest.split(separator: UInt8(ascii: "\n"))
+    rest = []
+    let refused = Rejection(.malformed, app: app()?.key, excerpt: "a quotation mark is not closed")
+    return [.rejection(refused)] + lines.dropFirst().flatMap { decode(Array($0), receivedAt: receivedAt) }
   }
 
   private func events(_ fields: [String], _ app: AppConfiguration) throws(Rejection) -> [Event] {

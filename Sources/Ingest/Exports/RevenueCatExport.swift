@@ -17,26 +17,26 @@ struct RevenueCatExport {
 
   init(_ row: ExportRow) throws(Rejection) {
     self.row = row
-    store = Self.store(row.text("store"))
+    store = Self.store(row.string("store"))
     environment = try row.flag("is_sandbox") == true ? .sandbox : .production
     transactionID = try row.required("store_transaction_id")
-    chain = row.text("original_store_transaction_id") ?? transactionID
-    subscriber = row.text("rc_last_seen_app_user_id_alias") ?? row.text("rc_original_app_user_id")
-    guard let startsAt = try row.moment("start_time") else { throw Rejection(.fieldMissing, excerpt: "start_time") }
-    let writtenAt = try row.moment("updated_at") ?? startsAt
+    chain = row.string("original_store_transaction_id") ?? transactionID
+    subscriber = row.string("rc_last_seen_app_user_id_alias") ?? row.string("rc_original_app_user_id")
+    guard let startsAt = try row.dateTime("start_time") else { throw Rejection(.fieldMissing, excerpt: "start_time") }
+    let writtenAt = try row.dateTime("updated_at") ?? startsAt
     let transaction = try transaction(startsAt, writtenAt)
     var bought = event(startsAt, signedAt: writtenAt, transaction.json)
     bought.transaction = transaction
     events.append(bought)
-    if let noticedAt = try row.moment("unsubscribe_detected_at"), noticedAt >= startsAt {
+    if let noticedAt = try row.dateTime("unsubscribe_detected_at"), noticedAt >= startsAt {
       var status = RenewalFact(signedAt: noticedAt)
       status.autoRenew = .value(false)
       add(status)
     }
-    if let noticedAt = try row.moment("billing_issues_detected_at"), noticedAt >= startsAt {
+    if let noticedAt = try row.dateTime("billing_issues_detected_at"), noticedAt >= startsAt {
       var status = RenewalFact(signedAt: noticedAt)
       status.inBillingRetry = .value(true)
-      status.graceExpiresAt = Stated(carriedOver: try row.moment("grace_period_end_time"))
+      status.graceExpiresAt = Stated(carriedOver: try row.dateTime("grace_period_end_time"))
       add(status)
     }
   }
@@ -80,24 +80,24 @@ struct RevenueCatExport {
     fact.productID = .value(try row.required("product_identifier"))
     fact.purchasedAt = .value(startsAt)
     // An end before the start marks a charge on Google Play that failed.
-    fact.expiresAt = Stated(carriedOver: try row.moment("end_time").flatMap { $0 > startsAt ? $0 : nil })
+    fact.expiresAt = Stated(carriedOver: try row.dateTime("end_time").flatMap { $0 > startsAt ? $0 : nil })
     let offer = try offer()
     fact.offer = Stated(snapshot: offer)
     // The length is the product's: an offer may have another.
-    if offer == nil, let period = row.text("product_duration"), ISODuration.isValid(period) {
+    if offer == nil, let period = row.string("product_duration"), ISODuration.isValid(period) {
       fact.period = .value(period)
     }
     // Where it is estimated, it is the country of an address, and no storefront.
-    if row.text("country_source") != "estimated" { fact.country = Stated(carriedOver: row.country("country")) }
-    switch row.text("ownership_type") {
+    if row.string("country_source") != "estimated" { fact.country = Stated(carriedOver: try row.country("country")) }
+    switch row.string("ownership_type") {
     case "FAMILY_SHARED"?: fact.ownership = .value(.familyShared)
     case "PURCHASED"?: fact.ownership = .value(.purchased)
     default: break
     }
     // A later number may be a renewal, or the return of a customer who had left.
-    if row.text("renewal_number") == "1" { fact.reason = .value(.purchase) }
+    if row.string("renewal_number") == "1" { fact.reason = .value(.purchase) }
     let returned = try readMoney(&fact)
-    fact.revokedAt = Stated(snapshot: try row.moment("refunded_at"))
+    fact.revokedAt = Stated(snapshot: try row.dateTime("refunded_at"))
     if fact.revokedAt.value != nil, let returned, let price = fact.price.value {
       fact.revocation = .value(returned == price.amount ? .full : .prorated)
       fact.refund = .value(returned)
@@ -108,10 +108,10 @@ struct RevenueCatExport {
   private func offer() throws(Rejection) -> Offer? {
     let isTrial = try row.flag("is_trial_period") == true
     let isIntroductory = try row.flag("is_in_intro_offer_period") == true
-    let id = row.text("offer")
+    let id = row.string("offer")
     let discount: OfferDiscount? = isTrial ? .freeTrial : nil
     // Since version 5.
-    switch row.text("offer_type")?.lowercased() {
+    switch row.string("offer_type")?.lowercased() {
     case nil: return isTrial || isIntroductory ? Offer(type: .introductory, discount: discount) : nil
     case "offer_code"?: return Offer(type: .code, id: id, discount: discount)
     case "promotional"?, "promotional_offer"?: return Offer(type: .promotional, id: id, discount: discount)
@@ -128,19 +128,17 @@ struct RevenueCatExport {
   /// - Returns: What was returned; nil where that is not known.
   private func readMoney(_ fact: inout TransactionFact) throws(Rejection) -> Micros? {
     let left = try row.units("price_in_purchased_currency")
-    let isRefunded = row.text("refunded_at") != nil
+    let isRefunded = row.string("refunded_at") != nil
     guard let price = try row.units("purchase_price_in_purchased_currency") ?? (isRefunded ? nil : left),
-      let currency = row.currency("purchased_currency"), price.value >= 0
+      let currency = try row.currency("purchased_currency"), price.value >= 0
     else { return nil }
     fact.price = .value(Money(amount: price, currency: currency))
     if price.value > 0 {
-      let tax = try row.decimal("tax_percentage")?.share(of: price)
-      let commission = try row.decimal("commission_percentage")?.share(of: price)
+      let tax = try row.decimal("tax_percentage").flatMap { price.share($0) }
+      let commission = try row.decimal("commission_percentage").flatMap { price.share($0) }
       fact.tax = Stated(carriedOver: tax)
       fact.commission = Stated(carriedOver: commission)
-      if let tax, let commission {
-        fact.proceeds = .value(Micros(price.value - tax.value - commission.value))
-      }
+      if let tax, let commission { fact.proceeds = Stated(carriedOver: price.less(tax)?.less(commission)) }
     }
     guard let left, left.value >= 0, left <= price else { return nil }
     return Micros(price.value - left.value)

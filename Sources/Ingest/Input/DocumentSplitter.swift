@@ -28,7 +28,8 @@ struct DocumentSplitter {
   private var line = 1
   /// Whether documents of one line were met: then a line that begins with a brace is one, whatever is still open.
   private var hasLines = false
-  private var array: (line: Int, last: Element)?
+  /// The outermost array that is open: where it begins, what came last in it, and whether it is known to be broken.
+  private var array: (line: Int, last: Element, isBroken: Bool)?
 
   // The document being read.
   private var text: [UInt8] = []
@@ -72,10 +73,8 @@ struct DocumentSplitter {
     case .between, .restOfLine: break
     case .value, .scalar, .line: end(&documents)
     }
-    if let array {
-      documents.append(.brokenArray(Place(file: file, line: array.line)))
-      self.array = nil
-    }
+    if let array, !array.isBroken { documents.append(.brokenArray(Place(file: file, line: array.line))) }
+    array = nil
     state = .between
   }
 
@@ -97,7 +96,7 @@ struct DocumentSplitter {
         if array?.last == .comma { breakArray(&documents) }
         array = nil
       case UInt8(ascii: "[") where array == nil:
-        array = (line, .start)
+        array = (line, .start, false)
       default:
         if array?.last == .value { breakArray(&documents) }
         begin(byte)
@@ -259,8 +258,10 @@ struct DocumentSplitter {
     state = .between
   }
 
+  /// Tells that the array is broken, once however often it is.
   private mutating func breakArray(_ documents: inout [InputDocument]) {
-    documents.append(.brokenArray(Place(file: file, line: line)))
+    if array?.isBroken == false { documents.append(.brokenArray(Place(file: file, line: line))) }
+    array?.isBroken = true
     array?.last = .unknown
   }
 }

@@ -29,11 +29,20 @@ public enum InputDocument: Sendable, Equatable {
 
 extension InputDocument {
   /// The documents of a text that came whole, such as the body of a request: told apart as those of a file are.
-  public static func all(in text: [UInt8]) -> [InputDocument] {
+  public static func all(in text: [UInt8]) -> [InputDocument] { all(in: text, atMost: .max) ?? [] }
+
+  /// The same; nil when there are more than so many. A text of many more is not taken apart to its end.
+  public static func all(in text: [UInt8], atMost limit: Int) -> [InputDocument]? {
     var splitter = DocumentSplitter(file: "http", maximumLength: text.count)
     var documents: [InputDocument] = []
-    text.withUnsafeBufferPointer { splitter.read($0, into: &documents) }
+    var rest = text[...]
+    while !rest.isEmpty {
+      let part = rest.prefix(1 << 14)
+      rest = rest.dropFirst(part.count)
+      part.withUnsafeBufferPointer { splitter.read($0, into: &documents) }
+      if documents.count > limit { return nil }
+    }
     splitter.finish(into: &documents)
-    return documents
+    return documents.count > limit ? nil : documents
   }
 }

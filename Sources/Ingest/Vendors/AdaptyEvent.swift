@@ -36,8 +36,14 @@ struct AdaptyEvent: VendorEvent {
       eventID: id, kind: .unrecognised, occurredAt: happenedAt, store: Self.store(store),
       environment: StoreEnvironment(rawValue: environment))
     event.rawKind = type
-    // Adapty's own id stands for a customer to whom the seller gave none.
-    event.subscriberID = try Self.first(root.string("customer_user_id"), root.string("profile_id"))
+    // Adapty's own id stands for a customer to whom the seller gave none, and is one more of him who was given one later.
+    let (customer, profile) = (try root.string("customer_user_id"), try root.string("profile_id"))
+    event.subscriberID = customer ?? profile
+    if let customer, let profile, customer != profile {
+      var identity = IdentityFact()
+      (identity.original, identity.aliases) = (customer, [profile])
+      event.identity = identity
+    }
     let reason = try properties.string("cancellation_reason")
     switch (type, reason) {
     // What an upgrade returns of the product before is no refund that a customer asked for.

@@ -94,14 +94,14 @@ extension Configuration.App.SourceSettings {
     switch source {
     case .appStore: roots = reader.existingFiles("roots") ?? []
     case .appClient:
-      key = reader.text("key")
+      key = reader.headerText("key")
       roots = reader.existingFiles("roots") ?? []
     case .appStoreReceipt: break
     case .revenueCat:
-      authorization = reader.text("authorization")
+      authorization = reader.headerText("authorization")
       secret = reader.text("signing_secret")
-    case .adapty: authorization = reader.text("authorization")
-    case .apphud: token = reader.text("token")
+    case .adapty: authorization = reader.headerText("authorization")
+    case .apphud: token = reader.headerText("token")
     case .tenure:
       secret = reader.text("secret")
       if let secret, StandardWebhookSecret(secret) == nil {

@@ -88,6 +88,16 @@ final class ConfigurationReader {
     return text
   }
 
+  /// A text that arrives in a header of HTTP: what stands around it there is lost on the way.
+  func headerText(_ name: String) -> String? {
+    guard let text = text(name) else { return nil }
+    let isControl = text.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }
+    if isControl || text.first?.isWhitespace == true || text.last?.isWhitespace == true {
+      problem(name, "must not begin or end with a space, nor hold a line break: no header of HTTP does")
+    }
+    return text
+  }
+
   /// A text that must be there; empty when it is not, which is then a problem.
   func requiredText(_ name: String) -> String {
     if value(name) == nil { problem(name, "is missing") }

@@ -29,6 +29,22 @@ struct AppStoreFigureTests {
       program.lines("revenue", "day country currency gross tax"), is: ["2025-02-01 USA USD 9.99 1"])
   }
 
+  @Test("a tax in another currency than the price that counts is of no use: it stays unknown")
+  func taxInAnotherCurrency() async throws {
+    let program = try await Installation()
+    try await program.ingest([Notification("SUBSCRIBED.INITIAL_BUY", signed: "2025-02-01")])
+    try await program.ingest(lines: [
+      """
+      {"event_id": "e", "kind": "entitlement_changed", "occurred_at": "2025-02-10T00:00:00Z", "app": "video", \
+      "store": "app_store", "environment": "Production", "original_transaction_id": "1", \
+      "transaction": {"transaction_id": "1", "price": 5, "currency": "EUR", "tax": 1, "commission": 1, "proceeds": 3}}
+      """
+    ])
+    try await program.measure(asOf: "2025-02-15")
+    try await expect(
+      program.lines("revenue", "day currency gross tax proceeds_basis"), is: ["2025-02-01 USD 9.99 - -"])
+  }
+
   @Test(
     "revocations are read from the best source that has a version: another's refund counts only where there is none")
   func refundOfAnotherSource() async throws {

@@ -27,9 +27,10 @@ struct RevenueCatMessage {
   }
 
   /// A transfer of all that belongs to some customers.
-  init(transfer from: [String], to: [String], at: String) {
+  init(transfer from: [String], to: [String], at: String, event name: String? = nil) {
     event = [
-      "id": "transfer-\(from)-\(to)-\(at)", "type": "TRANSFER", "event_timestamp_ms": Notification.milliseconds(at),
+      "id": name ?? "transfer-\(from)-\(to)-\(at)", "type": "TRANSFER",
+      "event_timestamp_ms": Notification.milliseconds(at),
       "store": "APP_STORE", "environment": "PRODUCTION", "transferred_from": from, "transferred_to": to,
     ]
   }

@@ -194,6 +194,42 @@ struct SeveralStreamsTests {
     try await expect(program.stocks("2025-02-09"), is: "active_subscriptions 1")
     try await expect(
       program.rows("revenue").filter { $0["charges"] != 0 }.map { $0["store"] }, is: ["app_store"])
+    // What the vendor knows beyond the App Store is known all the same, and nothing is amiss.
+    try await expect(
+      program.rows("revenue").filter { $0["charges"] != 0 }.map {
+        "\($0["tax"] ?? nil) \($0["proceeds_basis"] ?? nil)"
+      },
+      is: ["0.999 reported"])
+    try await expect(
+      program.rows("data_quality").filter {
+        "transactions_in_two_chains sources_disagree".contains("\($0["check"] ?? nil)")
+      }
+      .isEmpty, is: true)
+    #expect(try await program.measure(asOf: "2025-02-10", ["--rebuild"]) == 0)
+  }
+
+  @Test("what is said of a transaction in a chain that is not its own fills what its own leaves open, and no more")
+  func otherChain() async throws {
+    let program = try await Installation()
+    // The vendor takes the renewal for a subscription of its own.
+    try await program.ingest([
+      RevenueCatMessage(
+        "RENEWAL", at: "2025-03-01", id: "11", from: "2025-03-01", until: "2025-04-01", chain: "11", price: 8.88)
+    ])
+    try await program.measure(asOf: "2025-03-05")
+    try await program.ingest([
+      Notification("SUBSCRIBED.INITIAL_BUY", signed: "2025-02-01"),
+      Notification("DID_RENEW", signed: "2025-03-01", id: "11", from: "2025-03-01", until: "2025-04-01"),
+    ])
+    try await program.measure(asOf: "2025-03-05")
+    try await expect(program.stocks("2025-03-04"), is: "active_subscriptions 1")
+    try await expect(
+      program.lines("revenue", "day kind charges gross tax", ["--group-by", "kind"]).filter { !$0.hasSuffix(" 0 0 -") },
+      is: ["2025-02-01 initial 1 9.99 -", "2025-03-01 renewal 1 9.99 0.888"])
+    let found = try await program.lines("data_quality", "check count example")
+    #expect(found.contains("transactions_in_two_chains 1 11"), "\(found)")
+    #expect(found.contains("sources_disagree 1 11"), "\(found)")
+    #expect(try await program.measure(asOf: "2025-03-05", ["--rebuild"]) == 0)
   }
 
   @Test("what vendors call a renewal is what the facts make of it")

@@ -115,6 +115,115 @@ struct VendorOddityTests {
     }
   }
 
+  @Test(
+    "a change of product on Google Play comes as a purchase beside its announcement, and is one change in either order")
+  func productChangeByPurchase() async throws {
+    let google: [String: any Sendable] = ["store": "PLAY_STORE"]
+    let messages = [
+      RevenueCatMessage("INITIAL_PURCHASE", at: "2025-02-01", with: google),
+      RevenueCatMessage(
+        "PRODUCT_CHANGE", at: "2025-02-10", price: 0, with: google.merging(["new_product_id": "premium"]) { $1 }),
+      RevenueCatMessage(
+        "INITIAL_PURCHASE", at: "2025-02-10", id: "2", from: "2025-02-10", until: "2025-03-10", price: 19.99,
+        with: google.merging(["product_id": "premium"]) { $1 }),
+    ]
+    for order in [messages, messages.reversed()] {
+      let program = try await Installation()
+      try await program.ingest(order)
+      try await program.measure(asOf: "2025-02-20")
+      try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-10 moved_in moved_out upgraded"])
+    }
+  }
+
+  @Test("a replacement on Google Play that Adapty tells as a start without money charges nothing and starts nothing")
+  func replacement() async throws {
+    let google: [String: any Sendable] = ["store": "play_store"]
+    let program = try await measured(
+      [
+        Self.adapty("subscription_started", at: "2025-02-01", with: google),
+        Self.adapty(
+          "subscription_started", at: "2025-02-10", id: "2", from: "2025-02-10", product: "premium", price: 0,
+          with: google.merging(["price_usd": 0, "proceeds_usd": 0, "proceeds_local": 0]) { $1 }),
+      ], asOf: "2025-02-20")
+    try await expect(kinds(program).first, is: "2025-02-01 initial 1 0")
+    try await expect(
+      program.rows("revenue").reduce(into: Decimal(0)) { if case .number(let gross) = $1["gross"] { $0 += gross } },
+      is: Decimal(string: "9.99")!)
+    try await expect(program.movements(), is: ["2025-02-01 new", "2025-02-10 moved_in moved_out upgraded"])
+  }
+
+  @Test(
+    "the product of a reactivation and the expiry of a refund, a failed charge or a grace period are not the period's")
+  func repeatedFields() async throws {
+    let program = try await measured(
+      [
+        Self.adapty("subscription_started", at: "2025-02-01", product: "premium"),
+        Self.adapty("subscription_renewal_cancelled", at: "2025-02-02", until: "2025-02-02"),
+        // With the product before.
+        Self.adapty("subscription_renewal_reactivated", at: "2025-02-03", until: "2025-02-03", product: "monthly"),
+        Self.adapty("billing_issue_detected", at: "2025-02-28 23:00", until: "2025-02-28 23:00", price: nil),
+        Self.adapty("entered_grace_period", at: "2025-02-28 23:30", until: "2025-03-16", price: nil),
+      ], asOf: "2025-03-05")
+    try await expect(
+      program.lines("subscriptions", "product_id status starts_at ends_at"),
+      is: ["premium grace 2025-02-01T00:00:00.000Z 2025-03-16T00:00:00.000Z"])
+    try await program.ingest(
+      lines: [Self.adapty("subscription_refunded", at: "2025-03-06", until: "2025-03-06", product: "premium")],
+      source: "adapty", app: "video")
+    try await program.measure(asOf: "2025-03-07")
+    try await expect(
+      program.lines("revenue", "day charges refunds", ["--group-by", "kind", "--from", "2025-02-01"]).filter {
+        !$0.hasSuffix(" 0 0")
+      }, is: ["2025-02-01 1 0", "2025-03-06 0 -9.99"])
+  }
+
+  @Test("a customer whom Adapty knew before the seller gave him an id is one subscriber, all along")
+  func laterIdentified() async throws {
+    func bought(_ chain: String, at: String, by user: String?) -> String {
+      Self.adapty(
+        "subscription_started", at: at, id: chain, from: at, until: "2026-02-01",
+        with: ["original_transaction_id": chain]
+      ).replacing(
+        "\"customer_user_id\":\"u\"",
+        with: (user.map { "\"customer_user_id\":\"\($0)\"," } ?? "") + "\"profile_id\":\"p\"")
+    }
+    let (before, after) = (bought("1", at: "2025-02-01", by: nil), bought("2", at: "2025-03-01", by: "u"))
+    for order in [[before, after], [after, before]] {
+      let program = try await Installation()
+      for line in order {
+        try await program.ingest(lines: [line], source: "adapty", app: "video")
+        try await program.measure(asOf: "2025-04-01")
+      }
+      try await expect(
+        program.lines("active_subscribers", "day active_subscribers active_subscriptions").filter {
+          $0.hasPrefix("2025-02-28") || $0.hasPrefix("2025-03-31")
+        }, is: ["2025-02-28 1 1", "2025-03-31 1 2"])
+    }
+  }
+
+  @Test("the price of a trial that is yet to come is no charge, and its conversion is one")
+  func futurePrice() async throws {
+    let program = try await measured(
+      [
+        Self.adapty("trial_started", at: "2025-02-01", until: "2025-02-08", price: 9.99),
+        Self.adapty("trial_converted", at: "2025-02-08", id: "2", from: "2025-02-08", until: "2025-03-08"),
+      ], asOf: "2025-02-20")
+    try await expect(kinds(program), is: ["2025-02-08 trial_conversion 1 0"])
+  }
+
+  @Test("a grant for an outage that ends without a purchase has begun nothing and loses nothing")
+  func temporaryGrantThatEnds() async throws {
+    let program = try await Installation()
+    try await program.ingest([
+      RevenueCatMessage("TEMPORARY_ENTITLEMENT_GRANT", at: "2025-02-01", until: "2025-02-02", price: 0),
+      RevenueCatMessage(
+        "EXPIRATION", at: "2025-02-02", until: "2025-02-02", price: 0, with: ["expiration_reason": "BILLING_ERROR"]),
+    ])
+    try await program.measure(asOf: "2025-02-10")
+    try await expect(program.movements(), is: [])
+    try await expect(program.rows("revenue").isEmpty, is: true)
+  }
+
   @Test("a grant for an outage changes nothing, nor does the purchase after it that has the same id count twice")
   func temporaryGrant() async throws {
     let program = try await Installation()

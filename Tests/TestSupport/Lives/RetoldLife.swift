@@ -18,67 +18,113 @@ public struct RetoldLife {
     case apphud
   }
 
-  /// The bodies in the order in which they are posted.
+  /// Whether a teller tells all that the life's figures depend on, as far as that is `docs/sources.md`'s to say.
+  ///
+  /// - Parameter gaps: What the teller does not tell.
+  public static func isKnown(_ life: LifeGenerator.Life, but gaps: Set<Gap>) -> Bool {
+    Self.gaps(life)?.isDisjoint(with: gaps) == true
+  }
+
+  /// The bodies in the order in which they are posted. What a teller cannot tell is left out, or told as it would be.
   public static func bodies(_ life: LifeGenerator.Life, by teller: Teller) -> [String] {
     var retold = RetoldLife(teller)
     for event in Self.inOrder(life) { retold.tell(event) }
     return retold.bodies
   }
 
-  /// Whether every teller knows all that the life's figures depend on. `docs/sources.md` lists what vendors cannot tell.
-  public static func isKnownToAll(_ life: LifeGenerator.Life) -> Bool {
+  /// What happens in lives that not every vendor tells, in the words of the table in `docs/sources.md`.
+  public enum Gap: String, CaseIterable, Sendable {
+    case familySharing = "Family Sharing"
+    case promotionalOffers = "promotional offers"
+    case offerCodes = "offer codes"
+    case winBackOffers = "win-back offers"
+    case extensions = "a period that the store extends"
+    case takenBackRefunds = "refunds that are taken back"
+    case partialRefunds = "partial refunds"
+    case earlierRefunds = "refunds of earlier periods"
+    case unavailableProducts = "that a product is no longer for sale, as the reason of an expiry"
+    case givenUpCharges = "that a store has given up a failed charge before 60 days are over"
+    case silentFailures = "a failed charge before a renewal, where nothing was said of it"
+    case withdrawnExpiries = "an expiry that is taken back"
+    case migrations = "that one subscription goes on as another"
+  }
+
+  /// What of a life is not told by everyone; nil when the App Store itself would not tell such a life.
+  public static func gaps(_ life: LifeGenerator.Life) -> Set<Gap>? {
+    var gaps: Set<Gap> = []
     var last: TransactionFact?
     var failed = false
-    var spoke = false
     var ended = false
-    let events = inOrder(life)
-    guard let chain = events.first?.originalTransactionID else { return false }
-    for event in events {
-      guard event.store == .appStore, event.environment == .production, event.app == "video",
-        event.originalTransactionID == chain, event.previousOriginalTransactionID == nil
-      else { return false }
+    var once: Set<String> = []
+    for event in inOrder(life) {
+      guard event.store == .appStore, event.environment == .production, event.app == "video" else { return nil }
+      if event.previousOriginalTransactionID != nil { gaps.insert(.migrations) }
       if let fact = event.transaction {
         if let purchasedAt = fact.purchasedAt.value {
-          guard fact.type.value == .autoRenewable, fact.ownership.value == .purchased, fact.productID.isStated,
-            fact.country.isStated, fact.expiresAt.isStated
-          else { return false }
+          guard fact.productID.isStated, fact.country.isStated else { return nil }
+          guard fact.price.isStated || fact.offer.value?.discount == .freeTrial else { return nil }
+          guard fact.type.value == .autoRenewable else {
+            once.insert(fact.transactionID)
+            continue
+          }
+          guard fact.expiresAt.isStated else { return nil }
+          if fact.ownership.value == .familyShared { gaps.insert(.familySharing) }
           if let offer = fact.offer.value {
-            guard offer.type == .introductory, offer.discount != .payUpFront, fact.reason.value == .purchase else {
-              return false
-            }
+            // An introductory offer is for who was no customer before.
+            if offer.type == .introductory, fact.reason.value == .renewal { return nil }
+            if let gap = Self.gap(offer) { gaps.insert(gap) }
           }
-          guard fact.price.isStated || fact.offer.value?.discount == .freeTrial else { return false }
-          if let last, let end = last.expiresAt.value, purchasedAt > end, !failed {
-            // A gap that nobody explained is a failure where the store says that it renewed.
-            guard ended || spoke, fact.reason.value == .purchase else { return false }
+          if let end = last?.expiresAt.value, purchasedAt > end, !failed, fact.reason.value == .renewal {
+            gaps.insert(.silentFailures)
           }
-          (last, failed, spoke, ended) = (fact, false, false, false)
-        } else if let revokedAt = fact.revokedAt.value {
-          let isFull = fact.revocation.value == .full || fact.revocation.value == nil
-          guard isFull, fact.transactionID == last?.transactionID, let end = last?.expiresAt.value, revokedAt < end,
-            last?.price.value != nil
-          else { return false }
-          ended = true
+          (last, failed, ended) = (fact, false, false)
+        } else if fact.revokedAt.isStated {
+          guard let revokedAt = fact.revokedAt.value else {
+            gaps.insert(.takenBackRefunds)
+            continue
+          }
+          guard fact.revocation.value == .full || fact.revocation.value == nil else {
+            gaps.insert(.partialRefunds)
+            continue
+          }
+          if once.contains(fact.transactionID) { continue }
+          if fact.transactionID != last?.transactionID || revokedAt >= last?.expiresAt.value ?? revokedAt {
+            gaps.insert(.earlierRefunds)
+          } else {
+            ended = true
+          }
+        } else if fact.expiresAt.isStated {
+          gaps.insert(.extensions)
+          last?.expiresAt = fact.expiresAt
         } else {
-          // An extension, a price told late, a refund taken back.
-          return false
+          // A price told late.
+          return nil
         }
       }
       if let status = event.renewal {
-        guard status.pausedAt.value == nil else { return false }
+        // The App Store knows no pause.
+        guard status.pausedAt.value == nil else { return nil }
         let isFailure = status.inBillingRetry.value == true || status.graceExpiresAt.value != nil
         if isFailure { failed = true }
         if let reason = status.expirationReason.value, status.inBillingRetry.value != true {
-          guard [.voluntary, .priceIncrease, .other].contains(reason), !failed else { return false }
+          if failed || reason == .billing { gaps.insert(.givenUpCharges) }
+          if reason == .productUnavailable { gaps.insert(.unavailableProducts) }
           ended = true
         } else if ended, event.transaction == nil, status.autoRenew.value == true, !isFailure {
-          // The reason is withdrawn.
-          return false
+          gaps.insert(.withdrawnExpiries)
         }
-        if status.autoRenew.value == false { spoke = true }
       }
     }
-    return last != nil
+    return last == nil && once.isEmpty ? nil : gaps
+  }
+
+  private static func gap(_ offer: Offer) -> Gap? {
+    switch offer.type {
+    case .promotional: .promotionalOffers
+    case .code: .offerCodes
+    case .winBack: .winBackOffers
+    default: nil
+    }
   }
 
   private static func inOrder(_ life: LifeGenerator.Life) -> [Event] {
@@ -106,20 +152,23 @@ public struct RetoldLife {
     if var fact = event.transaction {
       if let known = transactions[fact.transactionID] {
         var newer = known
-        newer.revokedAt = fact.revokedAt
-        newer.revocation = fact.revocation
+        if fact.revokedAt.isStated {
+          newer.revokedAt = fact.revokedAt
+          newer.revocation = fact.revocation
+        }
+        if fact.expiresAt.isStated { newer.expiresAt = fact.expiresAt }
         fact = newer
       }
       transactions[fact.transactionID] = fact
       bought = event.transaction?.purchasedAt.isStated == true
-      if bought {
+      if bought, fact.type.value == .autoRenewable {
         (previous, running) = (running, fact)
       } else if running?.transactionID == fact.transactionID {
         running = fact
       }
     }
-    guard let running else { return }
-    let concerned = event.transaction.flatMap { transactions[$0.transactionID] } ?? running
+    guard let concerned = event.transaction.flatMap({ transactions[$0.transactionID] }) ?? running else { return }
+    let running = running ?? concerned
     defer { if bought { status = event.renewal } else if let renewal = event.renewal { status = renewal } }
     if teller == .appStore {
       bodies.append(notification(event, concerned))
@@ -127,30 +176,38 @@ public struct RetoldLife {
     }
     if bought {
       post(event, concerned, .purchase)
-    } else if event.transaction?.revokedAt.value != nil {
-      post(event, concerned, .refund)
+    } else if event.transaction?.revokedAt.isStated == true {
+      post(event, concerned, event.transaction?.revokedAt.value == nil ? .refundReversed : .refund)
+    } else if event.transaction?.expiresAt.isStated == true {
+      post(event, concerned, .extended)
     }
     guard let renewal = event.renewal, !bought else { return }
     if renewal.inBillingRetry.value == true || renewal.graceExpiresAt.value != nil {
       post(event, running, renewal.graceExpiresAt.value == nil && status?.graceExpiresAt.value != nil ? .lost : .issue)
       return
     }
-    if let autoRenew = renewal.autoRenew.value, autoRenew != status?.autoRenew.value ?? true {
+    // A subscription that ends is told as ended, and not also as one that will not be renewed.
+    if let autoRenew = renewal.autoRenew.value, autoRenew != status?.autoRenew.value ?? true,
+      renewal.expirationReason.value == nil
+    {
       post(event, running, autoRenew ? .switchedOn : .switchedOff)
     }
     if renewal.expirationReason.value != nil { post(event, running, .expired) }
   }
 
   private enum Happening: String {
-    case purchase, refund, issue, lost, switchedOn, switchedOff, expired
+    case purchase, refund, refundReversed, extended, issue, lost, switchedOn, switchedOff, expired
   }
 
   private mutating func post(_ event: Event, _ transaction: TransactionFact, _ what: Happening) {
-    switch teller {
-    case .appStore: break
-    case .revenueCat: bodies.append(revenueCat(event, transaction, what))
-    case .adapty: bodies.append(adapty(event, transaction, what))
-    case .apphud: bodies.append(apphud(event, transaction, what))
+    switch (teller, what) {
+    // Of Family Sharing Adapty only says that access has changed; the others have no event for these.
+    case (.adapty, _) where transaction.ownership.value == .familyShared: break
+    case (.adapty, .refundReversed), (.apphud, .refundReversed), (.apphud, .extended): break
+    case (.appStore, _): break
+    case (.revenueCat, _): bodies.append(revenueCat(event, transaction, what))
+    case (.adapty, _): bodies.append(adapty(event, transaction, what))
+    case (.apphud, _): bodies.append(apphud(event, transaction, what))
     }
   }
 
@@ -173,7 +230,18 @@ public struct RetoldLife {
     transaction?.offer.value?.discount == .freeTrial
   }
 
+  private static func isOnce(_ transaction: TransactionFact) -> Bool { transaction.type.value != .autoRenewable }
+
   // MARK: - The App Store
+
+  private static func storesType(_ type: TransactionType?) -> String {
+    switch type {
+    case .consumable?: "Consumable"
+    case .nonConsumable?: "Non-Consumable"
+    case .nonRenewing?: "Non-Renewing Subscription"
+    default: "Auto-Renewable Subscription"
+    }
+  }
 
   private func notification(_ event: Event, _ transaction: TransactionFact) -> String {
     func sign(_ claims: [String: Any]) -> String { TestCertificateAuthority.shared.sign(Self.text(claims)) }
@@ -184,9 +252,9 @@ public struct RetoldLife {
     var data: [String: Any] = ["bundleId": "com.example.video", "environment": "Production"]
     var claims = common.merging([
       "transactionId": transaction.transactionID, "bundleId": "com.example.video",
-      "productId": transaction.productID.value ?? "", "type": "Auto-Renewable Subscription",
+      "productId": transaction.productID.value ?? "", "type": Self.storesType(transaction.type.value),
       "purchaseDate": Self.milliseconds(transaction.purchasedAt.value),
-      "expiresDate": Self.milliseconds(transaction.expiresAt.value), "inAppOwnershipType": "PURCHASED", "quantity": 1,
+      "inAppOwnershipType": transaction.ownership.value == .familyShared ? "FAMILY_SHARED" : "PURCHASED", "quantity": 1,
       "transactionReason": transaction.reason.value == .renewal ? "RENEWAL" : "PURCHASE",
       "storefront": transaction.country.value ?? "",
     ]) { $1 }
@@ -194,9 +262,13 @@ public struct RetoldLife {
       claims["price"] = price.amount.value / 1000
       claims["currency"] = price.currency
     }
+    if let end = transaction.expiresAt.value { claims["expiresDate"] = Self.milliseconds(end) }
+    if let previous = event.previousOriginalTransactionID { claims["previousOriginalTransactionId"] = previous }
     if let offer = transaction.offer.value {
-      claims["offerType"] = 1
-      claims["offerDiscountType"] = offer.discount == .freeTrial ? "FREE_TRIAL" : "PAY_AS_YOU_GO"
+      let types: [OfferType: Int] = [.introductory: 1, .promotional: 2, .code: 3, .winBack: 4]
+      claims["offerType"] = types[offer.type] ?? 0
+      claims["offerIdentifier"] = offer.id
+      claims["offerDiscountType"] = offer.discount?.rawValue.uppercased()
     }
     if let revokedAt = transaction.revokedAt.value { claims["revocationDate"] = Self.milliseconds(revokedAt) }
     if let subscriber { claims["appAccountToken"] = subscriber }
@@ -222,6 +294,11 @@ public struct RetoldLife {
 
   // MARK: - RevenueCat
 
+  private static func periodType(_ transaction: TransactionFact) -> String {
+    if isTrial(transaction) { return "TRIAL" }
+    return transaction.offer.value?.type == .introductory ? "INTRO" : "NORMAL"
+  }
+
   private func revenueCat(_ event: Event, _ transaction: TransactionFact, _ what: Happening) -> String {
     var body: [String: Any] = [
       "id": "\(event.eventID)/\(what)", "event_timestamp_ms": Self.milliseconds(event.signedAt),
@@ -229,15 +306,18 @@ public struct RetoldLife {
       "purchased_at_ms": Self.milliseconds(transaction.purchasedAt.value),
       "expiration_at_ms": Self.milliseconds(transaction.expiresAt.value),
       "transaction_id": transaction.transactionID, "original_transaction_id": event.originalTransactionID ?? "",
-      "is_family_share": false, "country_code": Self.orNull(Self.twoLetters[transaction.country.value ?? ""]),
+      "is_family_share": transaction.ownership.value == .familyShared,
+      "country_code": Self.orNull(Self.twoLetters[transaction.country.value ?? ""]),
       "currency": Self.orNull(transaction.price.value?.currency), "price": 0, "price_in_purchased_currency": 0,
-      "period_type": Self.isTrial(transaction) ? "TRIAL" : transaction.offer.value == nil ? "NORMAL" : "INTRO",
-      "tax_percentage": 0.1, "commission_percentage": 0.3, "offer_code": NSNull(),
+      "period_type": Self.periodType(transaction), "tax_percentage": 0.1, "commission_percentage": 0.3,
+      "offer_code": NSNull(),
     ]
+    if let offer = transaction.offer.value, offer.type == .code { body["offer_code"] = offer.id }
     if let subscriber { body["app_user_id"] = subscriber }
     switch what {
     case .purchase:
-      body["type"] = transaction.reason.value == .renewal ? "RENEWAL" : "INITIAL_PURCHASE"
+      let type = transaction.reason.value == .renewal ? "RENEWAL" : "INITIAL_PURCHASE"
+      body["type"] = Self.isOnce(transaction) ? "NON_RENEWING_PURCHASE" : type
       body["is_trial_conversion"] = Self.isTrial(previous) && !Self.isTrial(transaction)
       body["price_in_purchased_currency"] = Self.orNull(transaction.price.value.map { Self.number($0.amount) })
       body["price"] = body["price_in_purchased_currency"]
@@ -249,6 +329,11 @@ public struct RetoldLife {
         body["price_in_purchased_currency"] = Self.number(Micros(-price.amount.value))
         body["price"] = body["price_in_purchased_currency"]
       }
+    case .refundReversed:
+      body["type"] = "REFUND_REVERSED"
+      body["price_in_purchased_currency"] = Self.orNull(transaction.price.value.map { Self.number($0.amount) })
+      body["price"] = body["price_in_purchased_currency"]
+    case .extended: body["type"] = "SUBSCRIPTION_EXTENDED"
     case .issue:
       body["type"] = "BILLING_ISSUE"
       body["grace_period_expiration_at_ms"] = Self.milliseconds(event.renewal?.graceExpiresAt.value)
@@ -288,12 +373,15 @@ public struct RetoldLife {
     let type: String
     switch what {
     case .purchase:
-      if transaction.offer.value != nil {
-        properties["store_offer_category"] = "introductory"
-        properties["store_offer_discount_type"] = isTrial ? "free_trial" : "pay_as_you_go"
+      if let offer = transaction.offer.value {
+        properties["store_offer_category"] = offer.type == .code ? "offer_code" : offer.type.rawValue
+        properties["store_offer_discount_type"] = Self.orNull(offer.discount?.rawValue)
+        properties["promotional_offer_id"] = Self.orNull(offer.id)
       }
       if let price = transaction.price.value, !isTrial { properties["price_local"] = Self.number(price.amount) }
-      if isTrial {
+      if Self.isOnce(transaction) {
+        type = "non_subscription_purchase"
+      } else if isTrial, transaction.reason.value != .renewal {
         type = "trial_started"
       } else if Self.isTrial(previous) && transaction.reason.value == .renewal {
         type = "trial_converted"
@@ -301,10 +389,12 @@ public struct RetoldLife {
         type = transaction.reason.value == .renewal ? "subscription_renewed" : "subscription_started"
       }
     case .refund:
-      type = "subscription_refunded"
+      type = Self.isOnce(transaction) ? "non_subscription_purchase_refunded" : "subscription_refunded"
       properties["cancellation_reason"] = "refund"
       if let price = transaction.price.value { properties["price_local"] = Self.number(price.amount) }
       happenedAt = transaction.revokedAt.value ?? happenedAt
+    case .refundReversed: return ""
+    case .extended: type = "subscription_deferred"
     case .issue:
       if let grace = event.renewal?.graceExpiresAt.value {
         type = "entered_grace_period"
@@ -322,6 +412,7 @@ public struct RetoldLife {
     case .expired:
       let words: [ExpirationReason: String] = [
         .voluntary: "voluntarily_cancelled", .priceIncrease: "price_increase", .other: "cancelled_by_developer",
+        .productUnavailable: "product_was_not_available",
       ]
       type = isTrial ? "trial_expired" : "subscription_expired"
       properties["cancellation_reason"] = event.renewal?.expirationReason.value.flatMap { words[$0] } ?? "unknown"
@@ -335,11 +426,20 @@ public struct RetoldLife {
 
   // MARK: - Apphud
 
+  private static func apphudKind(_ transaction: TransactionFact) -> String {
+    guard let offer = transaction.offer.value else { return "subscription" }
+    if offer.type != .introductory {
+      return isTrial(transaction) && transaction.reason.value != .renewal ? "trial" : "promo"
+    }
+    return isTrial(transaction) ? "trial" : "intro"
+  }
+
   private func apphud(_ event: Event, _ transaction: TransactionFact, _ what: Happening) -> String {
     let isTrial = Self.isTrial(transaction)
-    let isIntro = transaction.offer.value != nil && !isTrial
-    let kind = isTrial ? "trial" : isIntro ? "intro" : "subscription"
-    var properties: [String: Any] = ["product_id": transaction.productID.value ?? "", "family_shared": false]
+    let kind = Self.apphudKind(transaction)
+    var properties: [String: Any] = [
+      "product_id": transaction.productID.value ?? "", "family_shared": transaction.ownership.value == .familyShared,
+    ]
     var subscription: [String: Any] = [
       "original_transaction_id": event.originalTransactionID ?? "", "environment": "production", "status": "regular",
       "expires_at": "\(transaction.expiresAt.value ?? event.signedAt)", "in_retry_billing": false,
@@ -347,16 +447,22 @@ public struct RetoldLife {
     let name: String
     switch what {
     case .purchase:
-      if isIntro { properties["offer_type"] = "pay_as_you_go" }
-      if transaction.reason.value != .renewal || isTrial {
-        name = "\(kind)_started"
-      } else if Self.isTrial(previous) {
-        name = "trial_converted"
-      } else {
-        name = previous?.offer.value != nil ? "intro_converted" : "subscription_renewed"
+      if let offer = transaction.offer.value {
+        properties["offer_type"] = isTrial ? "trial" : Self.orNull(offer.discount?.rawValue)
+        if offer.type != .introductory { properties["offer_id"] = Self.orNull(offer.id) }
       }
+      if Self.isOnce(transaction) {
+        name = "non_renewing_purchase"
+      } else if transaction.reason.value != .renewal {
+        name = "\(kind)_started"
+      } else if let previous, previous.offer.value != nil, transaction.offer.value == nil {
+        name = "\(Self.apphudKind(previous))_converted"
+      } else {
+        name = "\(kind)_renewed"
+      }
+    case .refundReversed, .extended: return ""
     case .refund:
-      name = isTrial ? "subscription_refunded" : "\(kind)_refunded"
+      name = Self.isOnce(transaction) ? "non_renewing_purchase_refunded" : "\(isTrial ? "subscription" : kind)_refunded"
       subscription["cancelled_at"] = "\(transaction.revokedAt.value ?? event.signedAt)"
     case .issue:
       name = "billing_issue"
@@ -372,7 +478,10 @@ public struct RetoldLife {
     case .switchedOn: name = "autorenew_enabled"
     case .switchedOff: name = isTrial ? "trial_canceled" : "subscription_canceled"
     case .expired:
-      let words: [ExpirationReason: String] = [.voluntary: "user_canceled", .priceIncrease: "declined_price_increase"]
+      let words: [ExpirationReason: String] = [
+        .voluntary: "user_canceled", .priceIncrease: "declined_price_increase",
+        .productUnavailable: "unavailable_product",
+      ]
       name = "\(kind)_expired"
       properties["reason"] = event.renewal?.expirationReason.value.flatMap { words[$0] } ?? "unknown_error"
     }
