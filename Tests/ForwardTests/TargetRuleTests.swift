@@ -364,6 +364,8 @@ struct TargetRuleTests {
     bench.clock.advance(seconds: 5)
     #expect(try await bench.forward(after) == ForwardSummary(delivered: 1))
     #expect(service.count == 1)
+    #expect(telegram.requests.first?.text.contains("\"parse_mode\":\"HTML\"") == true)
+    #expect(telegram.requests.first?.text.contains("blocks") == false)
   }
 
   private static func announcement() throws -> Announcement {
