@@ -115,7 +115,7 @@ public struct Reporter: Sendable {
       throw ReportError.unknownReport(query.name, known: shapes.map(\.name))
     }
     if let moment = query.asKnownAt { try await restore(shape, asKnownAt: moment) }
-    // What stood before the first day that is asked for is read from closings, not summed anew.
+    // What stood before the first day that is asked for is summed at once, not day by day.
     try await connection.query("select set_config('tenure.from', $1, false)", [.text(query.from ?? "")])
     let (columns, sql, parameters) = try query.statement(for: shape)
     return (shape, columns, sql, parameters)

@@ -23,11 +23,10 @@ limit 1;
 comment on view measure.latest is 'The last finished run: its as-of moment, its reporting zone and its last reporting day';
 grant select on measure.latest to tenure_writer;
 
--- A session may say from which day on it asks, so that what was long before is read as the closings of a month. Rows of which
--- nothing stood then are left out until something moves.
+-- A session may say from which day on it asks, so that what was before is summed at once and not day by day.
 drop view if exists measure.asked cascade;
 create view measure.asked as
-select date_trunc('month', nullif(current_setting('tenure.from', true), '')::date)::date as month;
+select nullif(current_setting('tenure.from', true), '')::date as day;
 comment on view measure.asked is
-'The month of the first day that the session asks for by the setting tenure.from; null where it asks for all';
+'The first day that the session asks for, by the setting tenure.from; null where it asks for all';
 grant select on measure.asked to tenure_writer;

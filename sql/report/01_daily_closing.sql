@@ -41,55 +41,49 @@ with change as (
         total.paused,
         total.family
     from measure.daily_movement as total
-    where total.day >= coalesce((select asked.month from measure.asked), '-infinity')
+    where total.day >= coalesce((select asked.day from measure.asked), '-infinity')
     union all
-    (
-        select distinct on (
-                stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.offer
-            )
-            stored.app_id,
-            stored.environment,
-            stored.store,
-            stored.product_id,
-            stored.country,
-            stored.offer,
-            asked.month - 1,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            stored.active,
-            stored.trial,
-            stored.grace,
-            stored.retry,
-            stored.set_to_cancel,
-            stored.paused,
-            stored.family
-        from measure.monthly_closing as stored
-        cross join measure.asked as asked
-        where stored.month < asked.month
-        order by
-            stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.offer,
-            stored.month desc
-    )
+    select
+        total.app_id,
+        total.environment,
+        total.store,
+        total.product_id,
+        total.country,
+        total.offer,
+        asked.day - 1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        sum(total.active),
+        sum(total.trial),
+        sum(total.grace),
+        sum(total.retry),
+        sum(total.set_to_cancel),
+        sum(total.paused),
+        sum(total.family)
+    from measure.daily_movement as total
+    inner join measure.asked as asked on total.day < asked.day
+    group by
+        total.app_id, total.environment, total.store, total.product_id, total.country, total.offer, asked.day
 ),
 
 standing as (

@@ -24,39 +24,33 @@ with change as (
         total.converted,
         total.unconverted
     from measure.daily_mrr as total
-    where total.day >= coalesce((select asked.month from measure.asked), '-infinity')
+    where total.day >= coalesce((select asked.day from measure.asked), '-infinity')
     union all
-    (
-        select distinct on (
-                stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.currency
-            )
-            stored.app_id,
-            stored.environment,
-            stored.store,
-            stored.product_id,
-            stored.country,
-            stored.currency,
-            asked.month - 1,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            stored.mrr,
-            stored.unpriced,
-            stored.converted,
-            stored.unconverted
-        from measure.monthly_mrr as stored
-        cross join measure.asked as asked
-        where stored.month < asked.month
-        order by
-            stored.app_id, stored.environment, stored.store, stored.product_id, stored.country, stored.currency,
-            stored.month desc
-    )
+    select
+        total.app_id,
+        total.environment,
+        total.store,
+        total.product_id,
+        total.country,
+        total.currency,
+        asked.day - 1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        sum(total.mrr),
+        sum(total.unpriced),
+        sum(total.converted),
+        sum(total.unconverted)
+    from measure.daily_mrr as total
+    inner join measure.asked as asked on total.day < asked.day
+    group by
+        total.app_id, total.environment, total.store, total.product_id, total.country, total.currency, asked.day
 ),
 
 standing as (

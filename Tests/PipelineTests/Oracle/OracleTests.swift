@@ -250,12 +250,9 @@ struct OracleTests {
   @Test("stocks from a day on are those of the whole report, in the middle of a month and on its first and last day")
   func fromADayOn() async throws {
     let (program, _, _) = try await Self.inOrder.value
-    /// The days, from one on; of rows in which nothing stands and nothing moves there may be fewer.
+    /// The lines of the days from one on.
     func rows(_ csv: String, from: String) -> [Substring] {
-      csv.split(separator: "\n").filter { line in
-        let values = line.split(separator: ",", omittingEmptySubsequences: false)
-        return values[3] >= from && !values[7...].allSatisfy { ["0", "", "true", "false", "USD"].contains($0) }
-      }
+      csv.split(separator: "\n").filter { $0.split(separator: ",", omittingEmptySubsequences: false)[3] >= from }
     }
     for name in ["movements", "mrr_movement", "active_subscriptions", "mrr"] {
       let whole = try await program.run(["report", name, "--format", "csv"])
