@@ -65,7 +65,7 @@ struct OracleTests {
       decoder.keyDecodingStrategy = .convertFromSnakeCase
       let known = try decoder.decode([Identity].self, from: Data(await program.run(query).utf8))
       let originals = Dictionary(known.map { ($0.subscriptionId, $0.originalTransactionId) }) { first, _ in first }
-      json.replace(/"subscription_id":\s*"(\d+)"/) { number in
+      json.replace(/"subscription_id":\s*"(-?\d+)"/) { number in
         "\"subscription_id\": \"\(originals[String(number.output.1)] ?? "of no subscription")\""
       }
     }
