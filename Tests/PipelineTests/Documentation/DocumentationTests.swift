@@ -152,7 +152,9 @@ struct DocumentationTests {
       }
     let folder = try TestFolder()
     for file in shown.matches(of: /"([\w.-]+\.(pem|p8|key))"/) {
-      try folder.write(TestCertificateAuthority.shared.root.pem, to: String(file.output.1))
+      let authority = TestCertificateAuthority.shared
+      try folder.write(
+        file.output.2 == "pem" ? authority.root.pem : authority.leafKey.pem, to: String(file.output.1))
     }
     var environment: [String: String] = [:]
     for name in shown.matches(of: /\$\{(\w+)\}/).map({ String($0.output.1) }) {

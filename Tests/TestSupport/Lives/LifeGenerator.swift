@@ -159,7 +159,7 @@ public struct LifeGenerator {
         : Int64.random(in: 3 * Self.day...40 * Self.day, using: &random)
     arrivals.append((signed.adding(seconds: delay), event))
     if chance(3) { arrivals.append((signed.adding(seconds: delay + 7200), event)) }
-    if Int.random(in: 0..<100, using: &aside) < 6 { reportMessage(after: signed, chain: event.originalTransactionID) }
+    if other == nil, Int.random(in: 0..<100, using: &aside) < 6 { reportMessage(after: signed, chain: chain) }
   }
 
   /// What a status says of a higher price; some say nothing.
