@@ -136,6 +136,7 @@ tax as (
     cross join this_run
 ),
 
+-- What a correction replaced differs in nothing but the terms of the change.
 directed as (
     select distinct
         subscription_key,
@@ -145,6 +146,16 @@ directed as (
         at,
         kind,
         sign,
+        product_id,
+        from_product_id,
+        price,
+        price_currency,
+        period,
+        days,
+        from_price,
+        from_currency,
+        from_period,
+        from_days,
         measure.direction(level, from_level, mrr, from_mrr, price_currency, from_currency) as direction
     from monthly
 )
@@ -209,7 +220,41 @@ cross join lateral measure.left_over(
     tax.rate,
     measure.commission_rate(chain.store, programme.name, programme.share, entries.is_past_first_year)
 ) as left_over
-left join directed using (subscription_key, purchased_at, transaction_id, part, at, kind, sign);
+left join directed
+    on
+        entries.subscription_key = directed.subscription_key
+        and entries.purchased_at = directed.purchased_at
+        and entries.transaction_id = directed.transaction_id
+        and entries.part = directed.part
+        and entries.at = directed.at
+        and entries.kind = directed.kind
+        and entries.sign = directed.sign
+        and entries.product_id is not distinct from directed.product_id
+        and (
+            entries.part = 1
+            or (
+                entries.from_product_id,
+                entries.price,
+                entries.price_currency,
+                entries.period,
+                entries.days,
+                entries.from_price,
+                entries.from_currency,
+                entries.from_period,
+                entries.from_days
+            )
+            is not distinct from (
+                directed.from_product_id,
+                directed.price,
+                directed.price_currency,
+                directed.period,
+                directed.days,
+                directed.from_price,
+                directed.from_currency,
+                directed.from_period,
+                directed.from_days
+            )
+        );
 
 analyze counted (product_id, country, offer, day, purchase_day, currency, charge, part, kind);
 

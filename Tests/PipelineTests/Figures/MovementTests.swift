@@ -190,6 +190,28 @@ struct MovementTests {
     #expect(try await program.rows("renewal_revenue").isEmpty)
   }
 
+  @Test("a price that is corrected later turns a change of product, once, also when all is summed or derived anew")
+  func correctedDirection() async throws {
+    let life = Life("a").buys("2025-01-01", until: "2025-02-01", "a", price: 20, "EUR")
+      .renews(until: "2025-03-01", with: ["product_id": "b"])
+    let program = try await Installation([life], asOf: "2025-06-01")
+    let columns = "kind charges gross net_converted unconverted_charges"
+    try await expect(
+      program.lines("revenue", columns, ["--from", "2025-02-01"]), is: ["crossgrade 1 20 - 1"])
+    try await program.ingest([life.corrects("2025-02-05", ["price": 30, "currency": "EUR"])])
+    try await program.measure(asOf: "2025-06-01")
+    try await expect(program.lines("revenue", columns, ["--from", "2025-02-01"]), is: ["upgrade 1 30 - 1"])
+    try await expect(program.measure(asOf: "2025-06-01", ["--rebuild"]), is: 0)
+    try await program.import("rates", "Date,USD,\n2025-01-01,1.5,\n")
+    try await expect(program.measure(asOf: "2025-06-01"), is: 0)
+    try await expect(program.lines("revenue", columns, ["--from", "2025-02-01"]), is: ["upgrade 1 30 45 0"])
+    try program.configure(reporting: "timezone: \"Europe/Berlin\"")
+    try await expect(program.measure(asOf: "2025-06-01"), is: 0)
+    try await expect(program.lines("revenue", columns, ["--from", "2025-02-01"]), is: ["upgrade 1 30 45 0"])
+    try await expect(
+      program.lines("movements", "upgraded crossgraded", ["--by", "year", "--group-by", "app"]), is: ["1 0"])
+  }
+
   @Test("an upgrade in the middle of a period replaces it at that moment")
   func immediateUpgrade() async throws {
     let life = plain.buys("2025-02-10", until: "2025-03-10", "premium", price: 20)
