@@ -190,11 +190,11 @@ struct OneTruthTests {
     let holder = try await program.connect()
     let half = Self.events.count / 2
     try await program.ingest(lines: Array(Self.events[..<half]))
-    // The last thing a run writes to but its own row: everything else is done and not committed.
-    try await holder.execute("begin; lock table measure.daily_trial in exclusive mode")
+    // The last of what only runs write to, but its own row: nearly everything is done and not committed.
+    try await holder.execute("begin; lock table ledger.winback in exclusive mode")
     let run = try program.start(["measure", "--as-of", LifeGenerator.asOf.description])
     try await waiting(for: "the run to wait for the table") {
-      try await !holder.query("select from pg_locks where relation = 'measure.daily_trial'::regclass and not granted")
+      try await !holder.query("select from pg_locks where relation = 'ledger.winback'::regclass and not granted")
         .isEmpty
     }
     try await program.run(
