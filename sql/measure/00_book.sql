@@ -25,7 +25,7 @@ wanted as (
     select
         jsonb_build_object(
             -- Another number when the steps sum otherwise than before, so that all is summed anew.
-            'sums', 2,
+            'sums', 3,
             'timezone', $3::text,
             'wait_for_word', $4::bigint,
             'mrr_factors', $5::text,

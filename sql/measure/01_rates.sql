@@ -1,5 +1,5 @@
 -- Takes the exchange rates that changed since the last run, with the entries that were converted with what they were: they
--- are taken back and added again. A purchase converts at the rate of its day; a later rate changes nothing about it.
+-- are counted again, taken back as they were and added as they are. A purchase converts at the rate of its day; a later rate changes nothing about it.
 create temp table changed_rate on commit drop as
 with taken as (
     delete from reference.rate_change
@@ -42,7 +42,7 @@ create temp table conversion (
     primary key (is_before, currency, day)
 ) on commit drop;
 
-create temp table reconverted on commit drop as
+create temp table recounted on commit drop as
 select entry_line.*
 from ledger.entry_line
 cross join this_run

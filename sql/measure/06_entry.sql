@@ -598,6 +598,27 @@ cross join generate_series(1, abs(difference.n)::integer);
 
 analyze posting (subscription_key, active, part, charge);
 
+-- What is refunded of a change of product is told by how the change began: where that is told otherwise now, it is counted again,
+-- once, though its rate may have changed as well.
+insert into recounted
+with retold as (
+    select distinct
+        subscription_key,
+        purchased_at,
+        transaction_id
+    from posting
+    where part = 0
+)
+
+select entry_line.*
+from retold
+inner join ledger.entry_line using (subscription_key, purchased_at, transaction_id)
+where entry_line.part = 1 and entry_line.charge = 'product_change' and not (select is_summed_anew from this_run)
+except all
+select recounted.*
+from retold
+inner join recounted using (subscription_key, purchased_at, transaction_id);
+
 insert into ledger.entry (
     subscription_key,
     purchased_at,

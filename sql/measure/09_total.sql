@@ -16,10 +16,10 @@ from ledger.entry_line
 where (select is_summed_anew from this_run)
 union all
 select
-    reconverted.*,
+    recounted.*,
     version.is_before,
     version.turn
-from reconverted
+from recounted
 cross join (values (true, -1), (false, 1)) as version (is_before, turn);
 
 insert into wanted_rate
@@ -56,72 +56,39 @@ where priced.currency is not null;
 
 call measure.find_rates();
 
+-- How changes of product began that a refund asks, as they stand now and as they stood before this run.
+create temp table began on commit drop as
+select
+    asked.is_before,
+    last_word.*
+from (
+    select distinct
+        is_before,
+        subscription_key,
+        purchased_at,
+        transaction_id
+    from totalled
+    where part = 1 and charge = 'product_change'
+) as asked
+cross join this_run
+cross join lateral (
+    select entry.*
+    from ledger.entry as entry
+    where
+        entry.subscription_key = asked.subscription_key
+        and entry.purchased_at = asked.purchased_at
+        and entry.transaction_id = asked.transaction_id
+        and entry.part = 0
+        and not (asked.is_before and entry.run_id = this_run.run_id)
+    order by entry.run_id desc, entry.sign desc
+    limit 1
+) as last_word;
+
+create index on began (subscription_key, purchased_at, transaction_id);
+analyze began;
+
 create temp table counted on commit drop as
--- A change of product is told by its beginning; its refund asks there which way it went.
-with changed_product as (
-    select
-        entries.subscription_key,
-        entries.purchased_at,
-        entries.transaction_id,
-        entries.sign,
-        entries.part,
-        entries.at,
-        entries.kind,
-        entries.product_id,
-        case when began.transaction_id is null then entries.from_product_id else began.from_product_id end
-            as from_product_id,
-        case when began.transaction_id is null then entries.price else began.price end as price,
-        case when began.transaction_id is null then entries.price_currency else began.price_currency end
-            as price_currency,
-        case when began.transaction_id is null then entries.period else began.period end as period,
-        case when began.transaction_id is null then entries.days else began.days end as days,
-        case when began.transaction_id is null then entries.from_price else began.from_price end as from_price,
-        case when began.transaction_id is null then entries.from_currency else began.from_currency end as from_currency,
-        case when began.transaction_id is null then entries.from_period else began.from_period end as from_period,
-        case when began.transaction_id is null then entries.from_days else began.from_days end as from_days
-    from totalled as entries
-    left join lateral (
-        select entry.*
-        from ledger.entry as entry
-        where
-            entry.subscription_key = entries.subscription_key
-            and entry.purchased_at = entries.purchased_at
-            and entry.transaction_id = entries.transaction_id
-            and entry.part = 0
-        order by entry.run_id desc, entry.sign desc
-        limit 1
-    ) as began on entries.part = 1
-    where entries.kind = 'product_changed' or entries.charge = 'product_change'
-),
-
-monthly as (
-    select
-        changed_product.*,
-        product.level,
-        from_product.level as from_level,
-        measure.monthly_price(
-            changed_product.price,
-            changed_product.period,
-            product.period,
-            changed_product.days,
-            this_run.mrr_factors
-        ) as mrr,
-        measure.monthly_price(
-            changed_product.from_price,
-            changed_product.from_period,
-            from_product.period,
-            changed_product.from_days,
-            this_run.mrr_factors
-        ) as from_mrr
-    from changed_product
-    cross join this_run
-    inner join fact.chain as chain using (subscription_key)
-    left join reference.product as product
-        on chain.app_id = product.app_id and changed_product.product_id = product.product_id
-    left join reference.product as from_product
-        on chain.app_id = from_product.app_id and changed_product.from_product_id = from_product.product_id
-),
-
+with
 -- The tax of a storefront from one day to the next on which it changes.
 tax as (
     select
@@ -134,30 +101,6 @@ tax as (
         ) as ends_at
     from reference.tax_rate
     cross join this_run
-),
-
--- What a correction replaced differs in nothing but the terms of the change.
-directed as (
-    select distinct
-        subscription_key,
-        purchased_at,
-        transaction_id,
-        part,
-        at,
-        kind,
-        sign,
-        product_id,
-        from_product_id,
-        price,
-        price_currency,
-        period,
-        days,
-        from_price,
-        from_currency,
-        from_period,
-        from_days,
-        measure.direction(level, from_level, mrr, from_mrr, price_currency, from_currency) as direction
-    from monthly
 )
 
 select
@@ -220,41 +163,58 @@ cross join lateral measure.left_over(
     tax.rate,
     measure.commission_rate(chain.store, programme.name, programme.share, entries.is_past_first_year)
 ) as left_over
-left join directed
+-- A change of product is told by its own terms, what is refunded of it by those that the change has.
+left join began
     on
-        entries.subscription_key = directed.subscription_key
-        and entries.purchased_at = directed.purchased_at
-        and entries.transaction_id = directed.transaction_id
-        and entries.part = directed.part
-        and entries.at = directed.at
-        and entries.kind = directed.kind
-        and entries.sign = directed.sign
-        and entries.product_id is not distinct from directed.product_id
-        and (
-            entries.part = 1
-            or (
-                entries.from_product_id,
-                entries.price,
-                entries.price_currency,
-                entries.period,
-                entries.days,
-                entries.from_price,
-                entries.from_currency,
-                entries.from_period,
-                entries.from_days
-            )
-            is not distinct from (
-                directed.from_product_id,
-                directed.price,
-                directed.price_currency,
-                directed.period,
-                directed.days,
-                directed.from_price,
-                directed.from_currency,
-                directed.from_period,
-                directed.from_days
-            )
-        );
+        entries.part = 1
+        and entries.charge = 'product_change'
+        and entries.is_before = began.is_before
+        and entries.subscription_key = began.subscription_key
+        and entries.purchased_at = began.purchased_at
+        and entries.transaction_id = began.transaction_id
+cross join lateral (
+    select
+        case when began.transaction_id is null then entries.product_id else began.product_id end as product_id,
+        case when began.transaction_id is null then entries.price else began.price end as price,
+        case when began.transaction_id is null then entries.price_currency else began.price_currency end
+            as price_currency,
+        case when began.transaction_id is null then entries.period else began.period end as period,
+        case when began.transaction_id is null then entries.days else began.days end as days,
+        case when began.transaction_id is null then entries.from_product_id else began.from_product_id end
+            as from_product_id,
+        case when began.transaction_id is null then entries.from_price else began.from_price end as from_price,
+        case when began.transaction_id is null then entries.from_currency else began.from_currency end
+            as from_currency,
+        case when began.transaction_id is null then entries.from_period else began.from_period end as from_period,
+        case when began.transaction_id is null then entries.from_days else began.from_days end as from_days
+) as terms
+left join reference.product as product
+    on chain.app_id = product.app_id and terms.product_id = product.product_id
+left join reference.product as from_product
+    on chain.app_id = from_product.app_id and terms.from_product_id = from_product.product_id
+cross join lateral (
+    select
+        case
+            when entries.kind = 'product_changed' or entries.charge = 'product_change'
+                then
+                    measure.direction(
+                        product.level,
+                        from_product.level,
+                        measure.monthly_price(
+                            terms.price, terms.period, product.period, terms.days, this_run.mrr_factors
+                        ),
+                        measure.monthly_price(
+                            terms.from_price,
+                            terms.from_period,
+                            from_product.period,
+                            terms.from_days,
+                            this_run.mrr_factors
+                        ),
+                        terms.price_currency,
+                        terms.from_currency
+                    )
+        end as direction
+) as directed;
 
 analyze counted (product_id, country, offer, day, purchase_day, currency, charge, part, kind);
 

@@ -212,6 +212,74 @@ struct MovementTests {
       program.lines("movements", "upgraded crossgraded", ["--by", "year", "--group-by", "app"]), is: ["1 0"])
   }
 
+  /// A change of product, what came of it before its prices were put right, and the kind of all of it thereafter.
+  struct Correction: CustomTestStringConvertible {
+    let testDescription: String
+    let first: Double
+    let second: Double?
+    var refund: Double?
+    var isReversed = false
+    let corrected: (first: Double?, second: Double?)
+    let revenue: [String]
+  }
+
+  @Test(
+    "a refund is of the kind that its change of product has by now, in several runs as in one",
+    arguments: [
+      Correction(
+        testDescription: "what was left cost less", first: 20, second: 20, refund: 5, corrected: (10, nil),
+        revenue: ["upgrade 1 20 -5"]),
+      Correction(
+        testDescription: "what was bought cost more, wholly refunded", first: 20, second: 20, corrected: (nil, 30),
+        revenue: ["upgrade 1 30 -30"]),
+      Correction(
+        testDescription: "the price becomes known", first: 20, second: nil, refund: 5, corrected: (nil, 30),
+        revenue: ["upgrade 1 30 -5"]),
+      Correction(
+        testDescription: "a refund that was reversed", first: 20, second: 20, refund: 5, isReversed: true,
+        corrected: (30, nil), revenue: ["downgrade 1 20 0"]),
+      Correction(
+        testDescription: "both prices", first: 20, second: 30, refund: 5, corrected: (40, 39),
+        revenue: ["downgrade 1 39 -5"]),
+    ])
+  func correctedDirectionOfRefund(correction: Correction) async throws {
+    let bought = Life("a").buys("2025-01-01", until: "2025-02-01", "a", price: correction.first, "EUR")
+    var life = bought.buys("2025-02-01", until: "2025-03-01", "b", price: correction.second, "EUR", reason: "renewal")
+      .isRefunded("2025-02-10", correction.refund == nil ? "full" : "prorated", amount: correction.refund)
+    if correction.isReversed { life = life.isRestored("2025-02-12") }
+    var parts = [life]
+    if let price = correction.corrected.first {
+      parts.append(bought.corrects("2025-02-20", ["price": price, "currency": "EUR"]))
+    }
+    if let price = correction.corrected.second {
+      parts.append(life.corrects("2025-02-21", ["price": price, "currency": "EUR"]))
+    }
+    let rates = "Date,USD,\n2025-01-01,1.5,\n"
+    func revenue(_ program: Installation, _ columns: String = "kind charges gross refunds") async throws -> [String] {
+      try await program.lines("revenue", columns, ["--by", "year"]).filter { !$0.hasPrefix("initial") }
+    }
+    let atOnce = try await Installation(parts, asOf: "2025-06-01")
+    try await expect(revenue(atOnce), is: correction.revenue)
+    let split = try await Installation()
+    for part in parts {
+      try await split.ingest([part])
+      try await split.measure(asOf: "2025-06-01")
+    }
+    try await expect(revenue(split), is: correction.revenue)
+    // The same with a correction and a rate in one run, and derived anew.
+    let together = try await Installation([parts[0]], asOf: "2025-06-01")
+    try await together.import("rates", rates)
+    try await together.ingest(Array(parts.dropFirst()))
+    try await together.measure(asOf: "2025-06-01")
+    try await expect(revenue(together), is: correction.revenue)
+    let converted = try await revenue(together, "kind gross refunds net_converted unconverted_charges")
+    try await split.import("rates", rates)
+    try await split.measure(asOf: "2025-06-01")
+    try await expect(revenue(split, "kind gross refunds net_converted unconverted_charges"), is: converted)
+    try await expect(split.measure(asOf: "2025-06-01", ["--rebuild"]), is: 0)
+    try await expect(revenue(split), is: correction.revenue)
+  }
+
   @Test("an upgrade in the middle of a period replaces it at that moment")
   func immediateUpgrade() async throws {
     let life = plain.buys("2025-02-10", until: "2025-03-10", "premium", price: 20)

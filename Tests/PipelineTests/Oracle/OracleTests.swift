@@ -27,14 +27,16 @@ struct OracleTests {
     "customers", "lifetime_value", "retention", "win_back_rate", "store_messages",
   ]
 
-  /// An installation with both apps, the catalogue and the win-back offers.
-  static func installation(zone: String = "UTC") async throws -> (Installation, TestFolder) {
+  /// An installation with both apps, the catalogue, the win-back offers and what rates and taxes are known.
+  static func installation(zone: String = "UTC", rates: String? = LifeGenerator.ratesTable) async throws -> (
+    Installation, TestFolder
+  ) {
     let folder = try TestFolder()
     try configure(folder, zone: zone)
     let program = Installation(database: try await TestDatabase.clone(), folder: folder)
     try await program.import("catalogue", LifeGenerator.catalogueTable, ["--app", "video"])
     try await program.import("winback", LifeGenerator.offersFile)
-    try await program.import("rates", LifeGenerator.ratesTable)
+    if let rates { try await program.import("rates", rates) }
     try await program.import("taxes", LifeGenerator.taxesTable)
     return (program, folder)
   }
@@ -280,9 +282,9 @@ struct OracleTests {
     try await expectSame(program, "shuffled and doubled")
   }
 
-  @Test("split over runs with rising as-of moments, the same")
+  @Test("split over runs with rising as-of moments and rates that come late, the same; also derived anew after it")
   func splitOverRuns() async throws {
-    let (program, _) = try await Self.installation()
+    let (program, _) = try await Self.installation(rates: nil)
     var arrivals = Self.lives.flatMap(\.arrivals).sorted { $0.receivedAt < $1.receivedAt }[...]
     let runs = Self.number("TENURE_RUNS", 20)
     let first = arrivals[0].receivedAt.microseconds / 1_000_000
@@ -293,8 +295,12 @@ struct OracleTests {
       let came = arrivals.prefix { run == runs || $0.receivedAt <= asOf }
       arrivals = arrivals.dropFirst(came.count)
       if !came.isEmpty { try await program.ingest(lines: came.map(\.event.json)) }
+      if run == runs / 2 { try await program.import("rates", LifeGenerator.ratesTable(until: asOf)) }
+      if run == runs - 1 { try await program.import("rates", LifeGenerator.ratesTable) }
       try await Self.measure(program, asOf)
     }
     try await expectSame(program, "split over runs")
+    try await program.run(["measure", "--as-of", LifeGenerator.asOf.description, "--rebuild"])
+    try await expectSame(program, "derived anew after being split over runs")
   }
 }

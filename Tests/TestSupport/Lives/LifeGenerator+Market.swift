@@ -1,5 +1,5 @@
 import Foundation
-import Vocabulary
+public import Vocabulary
 
 /// What is sold in generated lives.
 extension LifeGenerator {
@@ -143,18 +143,23 @@ extension LifeGenerator {
   }()
 
   /// The rates as `tenure rates import` reads them: the newest day first, `N/A` where there is none.
-  public static let ratesTable: String = {
+  public static let ratesTable = ratesTable(until: asOf)
+
+  /// The rates of the days until a moment.
+  public static func ratesTable(until end: Instant) -> String {
     let currencies = market.rates.keys.sorted()
     var rows: [Int: [String: String]] = [:]
     for (currency, rates) in market.rates {
-      for rate in rates { rows[rate.day, default: [:]][currency] = rate.perEuro.map { "\($0)" } ?? "N/A" }
+      for rate in rates where Int64(rate.day) * 86_400_000_000 <= end.microseconds {
+        rows[rate.day, default: [:]][currency] = rate.perEuro.map { "\($0)" } ?? "N/A"
+      }
     }
     let lines = rows.sorted { $0.key > $1.key }.map { day, rates in
       let date = "\(Instant(microseconds: Int64(day) * 86_400_000_000))".prefix(10)
       return "\(date),\(currencies.map { rates[$0] ?? "N/A" }.joined(separator: ",")),"
     }
     return "Date,\(currencies.joined(separator: ",")),\n" + lines.joined(separator: "\n") + "\n"
-  }()
+  }
 
   /// The tax rates as `tenure taxes import` reads them.
   public static let taxesTable: String = {

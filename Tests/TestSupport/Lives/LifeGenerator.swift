@@ -244,6 +244,7 @@ public struct LifeGenerator {
     fact.ownership = .value(isShared ? .familyShared : .purchased)
     fact.offer = Stated(snapshot: offer)
     if let price, !isFree { report(&fact, price) }
+    tellWrongPriceFirst(&fact)
     var signed = at.adding(seconds: Int64.random(in: 0...120, using: &random))
     if chance(10) { signed = at }
     if signedEarly, chance(50) { signed = at.adding(seconds: -Int64.random(in: 1...20 * Self.hour, using: &random)) }
@@ -265,6 +266,30 @@ public struct LifeGenerator {
     } else {
       tell(signed, kind, transaction: fact, renewal: speaks ? status() : nil)
     }
+  }
+
+  /// Now and then what a charge first says of its price is wrong, and a later version puts it right.
+  private mutating func tellWrongPriceFirst(_ fact: inout TransactionFact) {
+    guard let price, price.amount.value > 0, Int.random(in: 0..<100, using: &aside) < 7 else { return }
+    var right = TransactionFact(transactionID: id, signedAt: start)
+    right.price = fact.price
+    right.tax = fact.tax
+    right.commission = fact.commission
+    right.proceeds = fact.proceeds
+    let share: Int64 = [0, 250, 500, 2000, 3000][Int.random(in: 0..<5, using: &aside)]
+    let wrong = Money(amount: price.amount.share(share, of: 1000), currency: price.currency)
+    fact.price = .value(wrong)
+    report(&fact, wrong)
+    // No other event is of this part of a second.
+    let seconds = Int64.random(in: Self.hour...90 * Self.day, using: &aside)
+    right.signedAt = Instant(microseconds: start.microseconds + seconds * 1_000_000 + 250_000)
+    var event = Event(
+      eventID: "\(chain)/price/\(number)", kind: .unrecognised, occurredAt: right.signedAt, app: app, store: store,
+      environment: environment, originalTransactionID: chain)
+    event.appTransactionID = appTransactionID
+    event.previousOriginalTransactionID = previous
+    event.transaction = right
+    arrivals.append((right.signedAt.adding(seconds: Int64.random(in: 0...3 * Self.day, using: &aside)), event))
   }
 
   private func report(_ fact: inout TransactionFact, _ price: Money) {
