@@ -13,9 +13,9 @@ enum RebuildBenchmark: Benchmark {
   private static let tables = [
     "ledger.period", "ledger.entry", "ledger.subscriber_entry", "ledger.customer", "ledger.course",
     "measure.daily_customer", "measure.daily_customer_change", "measure.cohort_value", "measure.daily_movement",
-    "measure.daily_movement_change", "measure.monthly_closing", "measure.daily_revenue", "measure.daily_revenue_change",
+    "measure.daily_movement_change", "measure.daily_revenue", "measure.daily_revenue_change",
     "measure.daily_subscriber", "measure.daily_subscriber_change", "measure.period_churn",
-    "measure.period_churn_change", "measure.daily_mrr", "measure.daily_mrr_change", "measure.monthly_mrr",
+    "measure.period_churn_change", "measure.daily_mrr", "measure.daily_mrr_change",
     "measure.daily_trial", "measure.daily_trial_change", "measure.daily_renewal", "measure.daily_renewal_change",
     "measure.daily_failure", "measure.daily_failure_change", "measure.posted_day",
   ]

@@ -22,9 +22,9 @@ struct SubscriptionLives: Sendable {
   static let derived = """
     ledger.period, ledger.entry, ledger.chain, ledger.identity, ledger.subscriber_entry, ledger.product, \
     ledger.unsettled, ledger.customer, ledger.course, ledger.doubt, measure.run, measure.book, \
-    measure.daily_movement, measure.daily_movement_change, measure.monthly_closing, measure.daily_revenue, \
+    measure.daily_movement, measure.daily_movement_change, measure.daily_revenue, \
     measure.daily_revenue_change, measure.daily_subscriber, measure.daily_subscriber_change, measure.period_churn, \
-    measure.period_churn_change, measure.daily_mrr, measure.daily_mrr_change, measure.monthly_mrr, \
+    measure.period_churn_change, measure.daily_mrr, measure.daily_mrr_change, \
     measure.daily_trial, measure.daily_trial_change, measure.daily_renewal, measure.daily_renewal_change, \
     measure.daily_failure, measure.daily_failure_change, measure.daily_customer, measure.daily_customer_change, \
     measure.cohort_value, measure.posted_day

@@ -159,8 +159,6 @@ import Vocabulary
   static let spoilers: [(check: String, sql: String)] = [
     ("active_is_what_periods_cover", "update measure.daily_movement set active = active + 1 where new = 1"),
     ("chain_is_active_once", "update ledger.entry set active = 2 where kind = 'new'"),
-    ("closings_are_sums_of_days", "update measure.monthly_closing set trial = trial + 1"),
-    ("mrr_closings_are_sums_of_days", "update measure.monthly_mrr set mrr = mrr + 1"),
     ("mrr_is_what_periods_cover", "update measure.daily_mrr set new = new + 1 where new > 0"),
     (
       "history_is_what_periods_cover",

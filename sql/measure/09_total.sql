@@ -263,26 +263,6 @@ group by app_id, environment, store, product_id, country, offer, day;
 
 call measure.post('daily_movement');
 
-create temp view monthly_closing_contribution as
-select
-    app_id,
-    environment,
-    store,
-    product_id,
-    country,
-    offer,
-    date_trunc('month', day)::date as month,
-    active,
-    trial,
-    grace,
-    retry,
-    set_to_cancel,
-    paused,
-    family
-from daily_movement_difference;
-
-call measure.post_closings('monthly_closing');
-
 create temp view daily_revenue_contribution as
 -- charges
 select

@@ -1,4 +1,4 @@
--- Brings the daily MRR and its closings up to date by the legs of the moves.
+-- Brings the daily MRR up to date by the legs of the moves.
 create temp view daily_mrr_contribution as
 select
     app_id,
@@ -25,20 +25,3 @@ from mrr_leg
 group by app_id, environment, store, in_product_id, in_country, in_currency, day;
 
 call measure.post('daily_mrr');
-
-create temp view monthly_mrr_contribution as
-select
-    app_id,
-    environment,
-    store,
-    product_id,
-    country,
-    currency,
-    date_trunc('month', day)::date as month,
-    mrr,
-    unpriced,
-    converted,
-    unconverted
-from daily_mrr_difference;
-
-call measure.post_closings('monthly_mrr');
