@@ -2,8 +2,8 @@ import Foundation
 import Vocabulary
 
 extension ChatMessage {
-  /// What is said of a day: a line for each figure that there is.
-  init(_ digest: DailyDigest) {
+  /// What is said of a day: a line for each figure that there is, and whose figures they are unless they are Production's.
+  init(_ digest: DailyDigest, of environment: StoreEnvironment) {
     func money(_ units: Decimal?, _ currency: String) -> String? {
       units.flatMap { Micros(units: $0) }.map { Money(amount: $0, currency: currency).description }
     }
@@ -15,6 +15,7 @@ extension ChatMessage {
     func say(_ label: String, _ text: String?) {
       if let text, !text.isEmpty { lines.append(Line(label: label, value: Value(text: Self.line(text)))) }
     }
+    if environment != .production { say("Environment", environment.rawValue) }
     say("Active", "\(digest.activeSubscriptions) (\(signed(digest.activeSubscriptionsChange)))")
     say("New", "\(digest.new), from trials \(digest.trialConverted), reactivated \(digest.reactivated)")
     say("Lost", "\(digest.churned), suspended \(digest.suspended), recovered \(digest.recovered)")

@@ -56,7 +56,7 @@ struct ChatMessage {
   init(_ announcement: Announcement, subscriberURLs: [String: String] = [:]) {
     let event = announcement.event
     if let digest = event.detail.digest {
-      self.init(digest)
+      self.init(digest, of: event.environment)
       return
     }
     let title = ([event.kind] + event.also).map(Self.words).enumerated()
@@ -125,15 +125,18 @@ struct ChatMessage {
       ? word.replacing("_", with: " ") : word
   }
 
-  /// An address with a subscriber's id in it, every character but letters, digits and `-._~` percent-encoded; `nil` for an
-  /// address that could be read as markup.
-  private static func link(_ address: String, to id: String) -> String? {
-    let encoded = id.utf8.map { byte in
+  /// A text as a part of an address: every character but letters, digits and `-._~` percent-encoded.
+  static func addressPart(_ text: String) -> String {
+    text.utf8.map { byte in
       byte.isLetterOrDigit || "-._~".utf8.contains(byte)
         ? String(UnicodeScalar(byte))
         : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
     }.joined()
-    let url = address.replacing("{subscriber_id}", with: encoded)
+  }
+
+  /// An address with a subscriber's id in it; `nil` for an address that could be read as markup.
+  private static func link(_ address: String, to id: String) -> String? {
+    let url = address.replacing("{subscriber_id}", with: addressPart(id))
     guard url.utf16.count <= 500, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
       !url.contains(where: { "<>|\"()[]\\`".contains($0) })
     else { return nil }

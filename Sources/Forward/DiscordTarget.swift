@@ -20,7 +20,7 @@ public struct DiscordTarget: Target {
         "url", "the address of a webhook is needed, like https://discord.com/api/webhooks/…")
     }
     self.configuration = configuration
-    template = try ChatTemplate(configuration, longest: 4000)
+    template = try ChatTemplate(configuration, markup: .markdown, longest: 4000)
     // Without it Discord answers before the message is kept, and does not say when it is not.
     self.url =
       url.split(separator: "?").dropFirst().contains { $0.contains("wait=") }
@@ -54,7 +54,7 @@ public struct DiscordTarget: Target {
   public func body(for announcement: Announcement) -> String {
     let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
     var embed = Embed(footer: Footer(text: message.footer))
-    if let text = template?.text(message, Self.marked) {
+    if let text = template?.text(message, { value, _ in Self.marked(value) }) {
       embed.description = text
     } else {
       embed.title = ChatMessage.cut(message.title, to: 256)

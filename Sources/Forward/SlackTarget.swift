@@ -19,7 +19,7 @@ public struct SlackTarget: Target {
     }
     self.configuration = configuration
     self.url = url
-    template = try ChatTemplate(configuration, longest: 3000)
+    template = try ChatTemplate(configuration, markup: .mrkdwn, longest: 3000)
   }
 
   /// Slack takes a message a second from a webhook.
@@ -40,7 +40,7 @@ public struct SlackTarget: Target {
     let values = message.lines.map(\.value.text).joined(separator: ", ")
     let title = ChatMessage.cut(message.title, to: 150)
     let text = values.isEmpty ? title : "\(title): \(ChatMessage.escaped(values))"
-    if let marked = template?.text(message, marked) {
+    if let marked = template?.text(message, { $1 ? linkText($0) : self.marked($0) }) {
       return JSONForm.text(Body(blocks: [Block(type: "section", text: Text(marked: marked))], text: text))
     }
     var blocks = [Block(type: "header", text: Text(type: "plain_text", text: title, emoji: true))]
@@ -52,10 +52,11 @@ public struct SlackTarget: Target {
   }
 
   private func marked(_ value: ChatMessage.Value) -> String {
-    let text = ChatMessage.escaped(value.text)
-    return value.link.map {
-      "<\(ChatMessage.escaped($0))|\(ChatMessage.rewriting(text, [("|", "¦")]))>"
-    } ?? text
+    value.link.map { "<\(ChatMessage.escaped($0))|\(linkText(value))>" } ?? ChatMessage.escaped(value.text)
+  }
+
+  private func linkText(_ value: ChatMessage.Value) -> String {
+    ChatMessage.rewriting(ChatMessage.escaped(value.text), [("|", "¦")])
   }
 
   /// The address is the secret.

@@ -27,7 +27,7 @@ public struct TelegramTarget: Target {
     self.configuration = configuration
     self.token = token
     self.chatID = chatID
-    template = try ChatTemplate(configuration, longest: 4096)
+    template = try ChatTemplate(configuration, markup: .html, longest: 4096)
     url = "\(base)/bot\(token)/sendMessage"
   }
 
@@ -55,7 +55,7 @@ public struct TelegramTarget: Target {
   /// The message without its chat, which a request adds: it may have moved by then.
   public func body(for announcement: Announcement) -> String {
     let message = ChatMessage(announcement, subscriberURLs: configuration.subscriberURLs)
-    if let text = template?.text(message, Self.marked) {
+    if let text = template?.text(message, { $1 ? ChatMessage.escaped($0.text) : Self.marked($0) }) {
       return JSONForm.text(Body(parseMode: "HTML", text: text))
     }
     let lines =

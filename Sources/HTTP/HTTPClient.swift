@@ -254,6 +254,8 @@ private final class Engine: @unchecked Sendable {
     ] {
       if let path { _ = curl_shim_set_text(handle, option, path) }
     }
+    // libcurl is built with a folder of the system's authorities, which it would believe beside the file.
+    if request.tls.authorityFile != nil { _ = curl_shim_set_pointer(handle, CURLOPT_CAPATH, nil) }
     _ = curl_shim_set_pointer(handle, CURLOPT_HTTPHEADER, transfer.list)
     switch request.method {
     case .get: _ = curl_shim_set_long(handle, CURLOPT_HTTPGET, 1)

@@ -64,8 +64,11 @@ public struct HTTPRequest: Sendable, Equatable {
     return Self.masking(secrets, in: text)
   }
 
-  /// A text without what must not be shown.
+  /// A text without what must not be shown, neither as it is nor as a string of JSON has it.
   public static func masking(_ secrets: [String], in text: String) -> String {
-    secrets.filter { !$0.isEmpty }.reduce(text) { $0.replacing($1, with: "…") }
+    secrets.filter { !$0.isEmpty }.reduce(text) { text, secret in
+      let escaped = secret.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+      return [escaped.replacing("/", with: "\\/"), escaped, secret].reduce(text) { $0.replacing($1, with: "…") }
+    }
   }
 }

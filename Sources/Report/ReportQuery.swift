@@ -190,11 +190,12 @@ public struct ReportQuery: Sendable {
       case .flow: return "\(sum("sum(\(name))", column)) as \(name)"
       case .whole: return "case when bool_and(\(name) is not null) then \(sum("sum(\(name))", column)) end as \(name)"
       case .stock, .distinct, .count, .rate:
-        // What is unknown in every row stays unknown; so does what is converted where a currency's part of it is unknown.
+        // What is unknown in every row stays unknown; so does what is converted where a part of it is. What has no known price
+        // is in no currency, and no part of it.
+        let isPriced = shape.column("currency") == nil ? "" : " and currency is not null"
         let isKnown =
-          isConverted && column.isConverted
-          ? "bool_and(\(name) is not null) filter (where day = last_day and currency is not null)"
-          : "count(\(name)) > 0"
+          column.isConverted
+          ? "bool_and(\(name) is not null) filter (where day = last_day\(isPriced))" : "count(\(name)) > 0"
         return """
           case when \(isKnown) then \(sum("coalesce(sum(\(name)) filter (where day = last_day), 0)", column)) end
             as \(name)

@@ -6,7 +6,7 @@ extension TransactionFact {
     var object = JSONText()
     object.add("commission", commission)
     object.add("country", country)
-    object.add("currency", price.map(\.currency))
+    object.add("currency", refundCurrency.map { .value($0) } ?? price.map(\.currency))
     object.add("expires_at", expiresAt)
     object.add("group_id", groupID)
     object.add("is_upgraded", isUpgraded)
@@ -233,6 +233,9 @@ extension TransactionFact {
     revokedAt = try container.stated(.revokedAt)
     revocation = try container.stated(.revocation)
     refund = try container.micros(.refund)
+    if price.value == nil, refund.value != nil, try container.decodeIfPresent(String.self, forKey: .currency) != nil {
+      refundCurrency = try container.money(.refund, .currency).value?.currency
+    }
     tax = try container.micros(.tax)
     commission = try container.micros(.commission)
     proceeds = try container.micros(.proceeds)

@@ -52,19 +52,22 @@ public struct Event: Sendable, Equatable {
 
   /// The money that the event moved: a charge positive, a refund negative; `nil` when none, or when it is unknown.
   public var amount: Money? {
-    guard let transaction, let price = transaction.price.value else { return nil }
+    guard let transaction else { return nil }
+    let price = transaction.price.value
     let kinds = Set([kind] + also)
     if kinds.contains(.refunded) || kinds.contains(.refundReversed) {
       let returned: Micros? =
         switch transaction.revocation.value {
         case .family?: nil
-        case .full?, nil: transaction.refund.value ?? price.amount
+        case .full?, nil: transaction.refund.value ?? price?.amount
         default: transaction.refund.value
         }
-      guard let returned, returned.value != 0 else { return nil }
-      return Money(
-        amount: kinds.contains(.refunded) ? Micros(-returned.value) : returned, currency: price.currency)
+      guard let returned, returned.value != 0, let currency = price?.currency ?? transaction.refundCurrency else {
+        return nil
+      }
+      return Money(amount: kinds.contains(.refunded) ? Micros(-returned.value) : returned, currency: currency)
     }
+    guard let price else { return nil }
     let moves =
       kind == .productChanged
       ? detail.effective == "immediate" : !kinds.isDisjoint(with: EventKind.charges)

@@ -30,8 +30,10 @@ public struct TransactionFact: Sendable, Equatable {
   public var revokedAt: Stated<Instant> = .unstated
   /// What the revocation returns.
   public var revocation: Stated<RevocationType> = .unstated
-  /// The amount returned, in the price's currency, as a positive number.
+  /// The amount returned, or taken back again by a reversal, in the price's currency, as a positive number.
   public var refund: Stated<Micros> = .unstated
+  /// The currency of ``refund`` in a version that does not state the price, such as a vendor's event about a refund.
+  public var refundCurrency: String?
   /// The tax in the price, in the price's currency.
   public var tax: Stated<Micros> = .unstated
   /// The store's commission, in the price's currency.

@@ -97,6 +97,15 @@ struct AnalyticsTargetTests {
     #expect(!request.masked.contains("c2VjcmV0LXRva2VuOg=="))
   }
 
+  @Test(
+    "what is shown of a request has no key in it, however its body must write it", arguments: ["amplitude", "mixpanel"])
+  func masked(type: String) throws {
+    for key in [#"pre"post"#, #"pre\post"#, "pre/post", #"pre\"/post"#] {
+      let (_, request) = try Self.sent(Self.target(type) { $0.projectKey = key }, Self.announcement())
+      #expect(!request.masked.contains("post"), "\(request.masked)")
+    }
+  }
+
   @Test("every region and endpoint has its address, and a gateway's replaces the host alone")
   func addresses() throws {
     let rows: [(String, String?, String?, String?, String)] = [

@@ -488,6 +488,42 @@ struct TargetRuleTests {
     }
   }
 
+  @Test("a value in a template's own link is a part of its address or of its words, and nothing else", arguments: chats)
+  func templateLinks(type: String) throws {
+    let address = "https://admin.example.com/u/{product}?of={subscriber}"
+    let link =
+      switch type {
+      case "slack": "<\(address)|see {product} of {subscriber}>, {reason}"
+      case "telegram": "<a href=\"\(address)\">see {product} of {subscriber}</a>, {reason}"
+      default: "[see {product} of {subscriber}](\(address)), {reason}"
+      }
+    let values = Self.hostileValues + ["x\" href=\"https://evil.example/", "x> y", "x)(y", "pro.monthly", "a|b"]
+    for value in values where value.utf8.count < 60 {
+      let receiver = HTTPReceiver()
+      var configuration = TargetService(type).configuration(receiver)
+      configuration.template = link
+      configuration.subscriberURLs = ["video": "https://admin.example.com/users/{subscriber_id}"]
+      var announcement = try Self.announcement()
+      announcement.event.subscriberID = value
+      announcement.product?.name = value
+      let body = try configuration.makeTarget().body(for: announcement)
+      let encoded = value.utf8.map { byte in
+        let scalar = Unicode.Scalar(byte)
+        let isPlain =
+          scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789-._~".unicodeScalars.contains(scalar))
+        return isPlain ? String(scalar) : "%" + String(format: "%02X", byte)
+      }.joined()
+      #expect(body.contains("https://admin.example.com/u/\(encoded)?of=\(encoded)"), "\(body)")
+      // No address but the template's own, and no link or code in its words.
+      #expect(body.ranges(of: "://admin.example.com").count == 1, "\(body)")
+      #expect(!body.contains("<code>") && body.ranges(of: "href=").count <= 1, "\(body)")
+      let text = try Self.read(type, value, template: link)
+      #expect(
+        text?.contains("see \(value.replacing("|", with: type == "slack" ? "¦" : "|")) of ") == true,
+        "\(text ?? "nothing")")
+    }
+  }
+
   @Test("no value becomes a mention or a link in the plain text that stands in for refused markup")
   func hostilePlainText() throws {
     for value in Self.hostileValues where value.utf8.count < 60 {

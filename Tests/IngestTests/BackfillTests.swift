@@ -193,6 +193,20 @@ struct BackfillTests {
     #expect(bench.receiver.requests.count == 1)
   }
 
+  @Test("a span that is refused costs no other, and is asked for again the next time")
+  func refusedSpan() async throws {
+    for answer in [HTTPReceiver.Answer.status(403, body: "<html>"), .status(400, body: "{\"errorCode\":4000006}")] {
+      let bench = try await bench()
+      bench.service.plan(answer)
+      let summary = try await bench.fetchNotifications()
+      #expect(summary.missed.map(\.what) == ["1 of 3 spans of notification history"])
+      #expect(summary.refusedSpans == 1 && summary.spans == 2)
+      let next = try await bench.fetchNotifications()
+      #expect(next.refusedSpans == 0 && next.missed.isEmpty)
+      #expect(summary.ingest.stored + next.ingest.stored == 7)
+    }
+  }
+
   @Test("an answer without an end is not followed for ever")
   func endless() async throws {
     let bench = try await bench()

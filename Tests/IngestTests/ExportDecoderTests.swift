@@ -188,6 +188,23 @@ struct ExportDecoderTests {
     #expect(reasons(decoded) == ["malformed", "malformed"])
   }
 
+  @Test("a row may begin with a brace, beside webhooks in JSON, and lines may end with a carriage return alone")
+  func beginnings() {
+    let header =
+      "rc_original_app_user_id,store_transaction_id,original_store_transaction_id,start_time,product_identifier"
+    let names = ["{u", "{6B29FC40-CA47-1067-B31D-00DD010662DA}", "[v", "{", "w"]
+    let rows = names.enumerated().map { "\($1),\($0),1,2025-01-01 00:00:00,monthly" }
+    let webhook = """
+      {
+        "event": {"id": "e", "type": "TEST", "event_timestamp_ms": 1735689600000}}
+      """
+    let decoded = read(.revenueCat, [header] + rows + [webhook])
+    #expect(events(decoded).map { $0.transaction?.transactionID } == ["0", "1", "2", "3", "4", nil])
+    #expect(reasons(decoded) == [])
+    let old = read(.revenueCat, [([header] + rows).joined(separator: "\r")])
+    #expect(events(old).map { $0.transaction?.transactionID } == ["0", "1", "2", "3", "4"])
+  }
+
   @Test("whatever a column holds, its row is an event or refused", arguments: [Source.revenueCat, .apphud])
   func anything(source: Source) {
     let values = [

@@ -59,6 +59,17 @@ struct InputReaderTests {
       ])
   }
 
+  @Test("after a line that names columns every line is a row, whatever it begins with")
+  func table() throws {
+    let rows = ["{u,1", "[v,2", "{6B29FC40-CA47},3", "]w,4", ",5", "\"{x\",6", "y,7"]
+    #expect(
+      try read((["\u{FEFF}id,number"] + rows).joined(separator: "\r\n"))
+        == ["f:1 id,number"] + rows.enumerated().map { "f:\($0 + 2) \($1)" })
+    // The next file is of its own kind.
+    let paths = try [folder.write("a", "id,number\n{u,1\n"), folder.write("b", "[{\"a\":1},{\"b\":2}]")]
+    #expect(try read(paths) == ["a:1 id,number", "a:2 {u,1", "b:1 {\"a\":1}", "b:1 {\"b\":2}"])
+  }
+
   @Test(
     "a broken document costs itself and nothing after it",
     arguments: [

@@ -125,6 +125,21 @@ struct BackfillCommandTests {
     #expect(text.output.contains("not fetched: video Sandbox: notifications before "))
   }
 
+  @Test("history that the App Store refuses is told by the exit code, too")
+  func refused() async throws {
+    let receiver = HTTPReceiver { [service] _, request in service.answer(request) }
+    try configure(receiver)
+    service.plan(.status(403, body: "<html>"))
+    let outcome = try await TestProgram.run(
+      arguments([]).filter { $0 != "--json" }, environment: environment)
+    #expect(outcome.code == 3)
+    #expect(outcome.output.contains("not fetched: video Production: 1 of "))
+    #expect(outcome.output.contains(" spans of notification history: the App Store answered 403"))
+    let again = try await TestProgram.run(arguments([]), environment: environment)
+    #expect(again.code == 0)
+    #expect(try await events() == Self.all)
+  }
+
   @Test("a day given with --to is meant whole, and nothing outside of the span is asked for")
   func span() async throws {
     let receiver = HTTPReceiver { [service] _, request in service.answer(request) }

@@ -78,6 +78,28 @@ struct TargetCertificateTests {
     #expect(receiver.requests.isEmpty)
   }
 
+  @Test(
+    "the authorities that a target names take the place of the system's, which are believed where it names none",
+    .enabled("only root can show a program other authorities of the system") {
+      try await TestProgram.run(["--mount", "true"], file: "/usr/bin/unshare").code == 0
+    })
+  func inPlaceOfTheSystems() async throws {
+    let gateway = try await gateway()
+    // By the name under which OpenSSL looks for it, and in the file that is read first.
+    let hash = try await TestProgram.run(
+      ["x509", "-hash", "-noout", "-in", folder.file("authority.pem")], file: "/usr/bin/openssl")
+    try FileManager.default.createDirectory(atPath: folder.file("system"), withIntermediateDirectories: true)
+    for name in [hash.output.trimmingCharacters(in: .whitespacesAndNewlines) + ".0", "ca-certificates.crt"] {
+      try folder.write(authority.certificate.pem, to: "system/\(name)")
+    }
+    let program = try await installation(
+      target(gateway, name: "any", ""), target(gateway, name: "one", "ca_file: \"stranger.pem\""))
+    try await program.run(["targets", "test", "any"], authorities: folder.file("system"))
+    let trial = try await program.run(["targets", "test", "one"], ends: 1, authorities: folder.file("system"))
+    #expect(trial.contains("certificate"), "\(trial)")
+    #expect(receiver.requests.count == 1)
+  }
+
   @Test("a gateway that asks for a certificate is shown the target's own, and takes no other")
   func shown() async throws {
     let clients = TLSAuthority()

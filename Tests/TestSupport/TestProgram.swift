@@ -92,13 +92,17 @@ public final class TestProgram: Sendable {
   ///   - environment: what it sees beside the search path.
   ///   - directory: where it runs.
   ///   - user: as whom it runs; needs root. As this process's user when nil.
+  ///   - authorities: the folder that it sees in place of the system's authorities; needs root. The system's when nil.
   ///   - file: the program's file.
   /// - Throws: when it cannot be started.
   public init(
     _ arguments: [String], input: Data? = nil, environment: [String: String] = [:], directory: String = "/",
-    user: String? = nil, file: String = TestProgram.path
+    user: String? = nil, authorities: String? = nil, file: String = TestProgram.path
   ) throws {
-    let prefix = user.map { ["/usr/bin/setpriv", "--reuid=\($0)", "--regid=\($0)", "--init-groups"] } ?? []
+    let mounting = "mount --bind \"$0\" /etc/ssl/certs && exec \"$@\""
+    let prefix =
+      (authorities.map { ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", mounting, $0] } ?? [])
+      + (user.map { ["/usr/bin/setpriv", "--reuid=\($0)", "--regid=\($0)", "--init-groups"] } ?? [])
     let process = try SpawnedProcess(
       prefix + [file] + arguments, environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 },
       directory: directory, hasInput: input != nil)

@@ -279,10 +279,11 @@ select
                 array(
                     select
                         case
-                            when coalesce(returned.revocation, 'full') = 'full'
-                                then coalesce(returned.refund, merged.price)
+                            when coalesce(returned.revocation, 'full') not in ('full', 'prorated') then 0
+                            -- In no currency, what it says is an amount of nothing.
+                            when merged.price is null then null
                             when returned.revocation = 'prorated' then returned.refund
-                            else 0
+                            else coalesce(returned.refund, merged.price)
                         end
                     from unnest(revocation.revocation, revocation.refund)
                     with ordinality as returned (revocation, refund, nth)

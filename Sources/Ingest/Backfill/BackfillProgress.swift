@@ -34,6 +34,8 @@ public struct BackfillSummary: Sendable, Equatable {
   public var undelivered = 0
   /// Spans of notification history that were read to their end.
   public var spans = 0
+  /// Spans of it that the App Store refused: they are asked for again the next time.
+  public var refusedSpans = 0
   /// Chains whose transactions were read to their end.
   public var chains = 0
   /// What cannot be fetched; of chains, one for each reason.
@@ -48,6 +50,7 @@ public struct BackfillSummary: Sendable, Equatable {
     sum.ingest = left.ingest + right.ingest
     sum.undelivered += right.undelivered
     sum.spans += right.spans
+    sum.refusedSpans += right.refusedSpans
     sum.chains += right.chains
     for missed in right.missed { sum.note(missed) }
     return sum

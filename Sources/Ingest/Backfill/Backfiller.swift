@@ -17,6 +17,10 @@ public actor Backfiller {
 
   private static let day: Int64 = 86_400_000_000
 
+  /// The App Store does not know the app, whatever it is asked for
+  /// (https://developer.apple.com/documentation/appstoreserverapi/appnotfounderror).
+  private static let appUnknown: Int64 = 4_040_003
+
   private let app: AppConfiguration
   private let environment: StoreEnvironment
   private let server: AppStoreServer
@@ -28,6 +32,8 @@ public actor Backfiller {
   private let report: @Sendable (BackfillProgress) -> Void
   private var summary = BackfillSummary()
   private var left = 0
+  /// Why a span of notification history was refused, the last time.
+  private var refusal: AppStoreServerError?
 
   /// - Parameters:
   ///   - app: The app. What is of another one is refused.
@@ -80,12 +86,16 @@ public actor Backfiller {
     let known = try await journal.spans(from: from, until: until)
     let spans = Self.plan(from: from, until: until, known: known, earliest: earliest)
     left = spans.count
+    let refusedBefore = summary.refusedSpans
     do {
       try await forEach(spans) { try await self.fetch($0) }
     } catch AppStoreServerError.refused(let code, let words) {
+      refusal = .refused(code: code, words: words)
+      summary.refusedSpans += left
+    }
+    if let refusal, summary.refusedSpans > refusedBefore {
       note(
-        "\(left) of \(spans.count) spans of notification history",
-        AppStoreServerError.refused(code: code, words: words).description)
+        "\(summary.refusedSpans - refusedBefore) of \(spans.count) spans of notification history", refusal.description)
     }
   }
 
@@ -130,6 +140,12 @@ public actor Backfiller {
         span.page = nil
         report(.spanRestarted(from: span.from))
         continue
+      } catch AppStoreServerError.refused(let code, let words) where code != Self.appUnknown {
+        // It costs this span alone, and the next run asks for it again.
+        refusal = .refused(code: code, words: words)
+        summary.refusedSpans += 1
+        left -= 1
+        return
       }
       try await store(page, place: "\(span.from.description.prefix(10))")
       summary.undelivered += page.undelivered

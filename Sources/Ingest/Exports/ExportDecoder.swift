@@ -35,7 +35,10 @@ public struct ExportDecoder: EventDecoder {
   /// Reads one line, or one webhook.
   public mutating func decode(_ document: [UInt8], receivedAt: Instant) -> [Decoded] {
     self.receivedAt = receivedAt
-    if rest.isEmpty, document.first == UInt8(ascii: "{") { return webhooks.decode(document, receivedAt: receivedAt) }
+    if rest.isEmpty, Self.isObject(document) { return webhooks.decode(document, receivedAt: receivedAt) }
+    // Lines may end as they once did on a Mac.
+    let lines = document.split(separator: UInt8(ascii: "\r"))
+    if lines.count > 1 { return lines.flatMap { decode(Array($0), receivedAt: receivedAt) } }
     let text = rest.isEmpty ? document : rest + [UInt8(ascii: "\n")] + document
     rest = []
     guard var rows = CSVRows(text[...], marks: .loose) else {
@@ -61,6 +64,13 @@ public struct ExportDecoder: EventDecoder {
       rejection.app = app()?.key
       return [.rejection(rejection)]
     }
+  }
+
+  /// Whether a document is JSON's, and no row whose first field begins with a brace.
+  private static func isObject(_ document: [UInt8]) -> Bool {
+    guard document.first == UInt8(ascii: "{") else { return false }
+    let next = document.dropFirst().first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    return next == nil || next == UInt8(ascii: "\"") || next == UInt8(ascii: "}")
   }
 
   /// What is left of a row whose quotation marks are not closed.

@@ -1,8 +1,8 @@
 /// Takes documents out of a stream of bytes, wherever the stream is cut.
 ///
 /// What a file is, is recognised by its bytes: an object runs to the brace that closes it, over as many lines as it
-/// takes; an array at the outside is taken apart into its elements; anything else, such as signed data, is a line. A
-/// document that is broken ends where it cannot go on, so that those after it are still read: at a line break inside a
+/// takes; an array at the outside is taken apart into its elements; anything else, such as signed data, is a line. After a
+/// first line that names columns every line is a row, whatever it begins with. A document that is broken ends where it cannot go on, so that those after it are still read: at a line break inside a
 /// string, at a brace that closes something else, or before a line that begins with a brace where none may stand.
 struct DocumentSplitter {
   private enum State {
@@ -28,6 +28,8 @@ struct DocumentSplitter {
   private var line = 1
   /// Whether documents of one line were met: then a line that begins with a brace is one, whatever is still open.
   private var hasLines = false
+  /// Whether the first line was the head of a table; nil before its end.
+  private var isTable: Bool?
   /// The outermost array that is open: where it begins, what came last in it, and whether it is known to be broken.
   private var array: (line: Int, last: Element, isBroken: Bool)?
 
@@ -95,7 +97,7 @@ struct DocumentSplitter {
       case UInt8(ascii: "]") where array != nil:
         if array?.last == .comma { breakArray(&documents) }
         array = nil
-      case UInt8(ascii: "[") where array == nil:
+      case UInt8(ascii: "[") where array == nil && isTable != true:
         array = (line, .start, false)
       default:
         if array?.last == .value { breakArray(&documents) }
@@ -117,7 +119,7 @@ struct DocumentSplitter {
     previous = 0
     isAtLineStart = false
     switch byte {
-    case UInt8(ascii: "{"), UInt8(ascii: "["): state = .value
+    case UInt8(ascii: "{"), UInt8(ascii: "["): state = isTable == true ? .line : .value
     default: state = array == nil ? .line : .scalar
     }
   }
@@ -246,6 +248,10 @@ struct DocumentSplitter {
 
   private mutating func end(_ documents: inout [InputDocument], isBroken: Bool = false) {
     let place = Place(file: file, line: startLine)
+    // Names of columns have commas between them and no brackets; signed data has no commas.
+    isTable =
+      isTable
+      ?? (state == .line && text.contains(UInt8(ascii: ",")) && !text.contains { "{}[]".utf8.contains($0) })
     if isTooLarge {
       documents.append(.tooLarge(place))
     } else {

@@ -161,19 +161,19 @@ struct AdaptyEvent: VendorEvent {
     return Offer(type: kind, id: id, discount: type == "trial_started" ? .freeTrial : discount)
   }
 
-  /// `price` is what the customer paid, `proceeds` that without the store's part, `net_revenue` also without the tax.
+  /// `price` is what the customer paid, or got back, `proceeds` that without the store's part, `net_revenue` also without the
+  /// tax.
   private func readMoney(_ fact: inout TransactionFact) throws(Rejection) {
-    guard let price = try properties.units("price_local"), let currency = try properties.currency("currency") else {
-      if let dollars = try properties.units("price_usd"), try properties.currency("currency") ?? "USD" == "USD" {
-        fact.price = .value(Money(amount: Micros(dollars.value), currency: "USD"))
-      }
-      return
-    }
-    guard price.value >= 0 else { return }
-    fact.price = .value(Money(amount: price, currency: currency))
-    guard price.value > 0, fact.purchasedAt.isStated else { return }
+    let named = try properties.currency("currency")
+    let local = try named == nil ? nil : properties.units("price_local")
+    let dollars = try named ?? "USD" == "USD" ? properties.units("price_usd") : nil
+    guard let amount = local ?? dollars, amount.value >= 0 else { return }
+    let money = Money(amount: amount, currency: named ?? "USD")
+    guard fact.purchasedAt.isStated else { return fact.states(returned: money) }
+    fact.price = .value(money)
+    guard local != nil, amount.value > 0 else { return }
     fact.tax = Stated(carriedOver: try properties.units("tax_amount_local"))
-    fact.commission = Stated(carriedOver: try properties.units("proceeds_local").flatMap { price.less($0) })
+    fact.commission = Stated(carriedOver: try properties.units("proceeds_local").flatMap { amount.less($0) })
     fact.proceeds = Stated(carriedOver: try properties.units("net_revenue_local"))
   }
 

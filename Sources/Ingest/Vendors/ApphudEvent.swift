@@ -183,13 +183,14 @@ struct ApphudEvent: VendorEvent {
     return ISODuration.isValid(period) ? period : nil
   }
 
-  /// `price` is what the customer paid, `proceeds` that without the store's part; of tax Apphud knows nothing.
+  /// `price` is what the customer paid, or got back, `proceeds` that without the store's part; of tax Apphud knows nothing.
   private func readMoney(_ receipt: JSONValue, _ fact: inout TransactionFact) throws(Rejection) {
     guard let price = try Self.first(receipt.units("price"), properties?.units("local_price")),
       let currency = try Self.first(receipt.currency("currency"), properties?.currency("currency")), price.value >= 0
     else { return }
+    guard fact.purchasedAt.isStated else { return fact.states(returned: Money(amount: price, currency: currency)) }
     fact.price = .value(Money(amount: price, currency: currency))
-    guard price.value > 0, fact.purchasedAt.isStated, let proceeds = try receipt.units("proceeds") else { return }
+    guard price.value > 0, let proceeds = try receipt.units("proceeds") else { return }
     fact.commission = Stated(carriedOver: price.less(proceeds))
     fact.proceeds = .value(proceeds)
   }

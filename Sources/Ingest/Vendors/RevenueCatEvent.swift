@@ -176,7 +176,6 @@ struct RevenueCatEvent: VendorEvent {
     case "REFUND_REVERSED":
       fact.revokedAt = .absent
       fact.revocation = .absent
-      fact.refund = .absent
       try readMoney(&fact)
     case "SUBSCRIPTION_EXTENDED":
       fact.expiresAt = Stated(carriedOver: try body.moment("expiration_at_ms"))
@@ -196,29 +195,25 @@ struct RevenueCatEvent: VendorEvent {
   }
 
   /// What was charged, with what of it went elsewhere: RevenueCat's percentages are fractions, and both are shares of the
-  /// whole price. A refund repeats the price of what is returned with a minus, other events without a charge a price of 0,
-  /// which is why only some kinds are asked.
+  /// whole price. A refund tells what is returned with a minus, other events without a charge a price of 0, which is why
+  /// only some kinds are asked.
   private func readMoney(_ fact: inout TransactionFact) throws(Rejection) {
     let isCharge = fact.purchasedAt.isStated
-    guard let amount = try body.units("price_in_purchased_currency"), let currency = try body.currency("currency")
-    else {
-      // `price` is converted to dollars: it is what was paid where no other currency is named.
-      if let dollars = try body.units("price"), try body.currency("currency") ?? "USD" == "USD",
-        isCharge ? dollars.value >= 0 : dollars.value != 0, dollars.value > .min
-      {
-        fact.price = .value(Money(amount: Micros(abs(dollars.value)), currency: "USD"))
-      }
-      return
-    }
-    guard isCharge ? amount.value >= 0 : amount.value != 0, amount.value > .min else { return }
-    let price = Micros(abs(amount.value))
-    fact.price = .value(Money(amount: price, currency: currency))
-    guard isCharge, price.value > 0 else { return }
-    let tax = try body.decimal("tax_percentage").flatMap { price.share($0) }
-    let commission = try body.decimal("commission_percentage").flatMap { price.share($0) }
+    // `price` is converted to dollars: it is what was paid where no other currency is named.
+    let named = try body.currency("currency")
+    let local = try named == nil ? nil : body.units("price_in_purchased_currency")
+    let dollars = try named ?? "USD" == "USD" ? body.units("price") : nil
+    guard let amount = local ?? dollars, isCharge ? amount.value >= 0 : amount.value != 0, amount.value > .min
+    else { return }
+    let money = Money(amount: Micros(abs(amount.value)), currency: named ?? "USD")
+    guard isCharge else { return fact.states(returned: money) }
+    fact.price = .value(money)
+    guard local != nil, money.amount.value > 0 else { return }
+    let tax = try body.decimal("tax_percentage").flatMap { money.amount.share($0) }
+    let commission = try body.decimal("commission_percentage").flatMap { money.amount.share($0) }
     fact.tax = Stated(carriedOver: tax)
     fact.commission = Stated(carriedOver: commission)
-    if let tax, let commission { fact.proceeds = Stated(carriedOver: price.less(tax)?.less(commission)) }
+    if let tax, let commission { fact.proceeds = Stated(carriedOver: money.amount.less(tax)?.less(commission)) }
   }
 
   private func renewal() throws(Rejection) -> RenewalFact? {

@@ -88,6 +88,15 @@ protocol VendorEvent {
   var event: Event { get }
 }
 
+extension TransactionFact {
+  /// What a refund returns, or its reversal takes back; 0 says nothing. It is no word on the price: it may be a part of it.
+  mutating func states(returned money: Money) {
+    guard money.amount.value > 0 else { return }
+    refund = .value(money.amount)
+    refundCurrency = money.currency
+  }
+}
+
 extension JSONFault {
   /// What is wrong, in words.
   fileprivate var problem: String {

@@ -63,7 +63,7 @@ struct BackfillCommand: Command {
       return summary
     }
     try show(summary, context)
-    return summary.ingest.rejected > 0 ? .rejected : .done
+    return summary.ingest.rejected > 0 || summary.refusedSpans > 0 ? .rejected : .done
   }
 
   private func fetch(_ source: BackfillSource, from database: Database, _ context: Context) async throws

@@ -14,7 +14,7 @@ struct TargetsReplayCommand: Command {
     notes: """
       Without an option: all that was refused. What was delivered is not sent again, but for an event that is named. The
       event's id stays the same, so the target can tell what it has had. Events that the target's settings leave out
-      are not sent.
+      are not sent; where only other facts tell of which kind an event is, it is counted and then left out.
       """)
 
   static let interruption = Interruption.finishesWork
@@ -53,6 +53,11 @@ struct TargetsReplayCommand: Command {
     return try await context.withDatabase { database in
       let register = TargetRegister(try await database.open())
       let count = try await register.replay(name, selection, at: Forwarder.systemClock())
+      if case .event(let id) = selection, count == 0 {
+        throw Failure(
+          "there is no event \(id) that \(name) wants; tenure report events lists the events, and what a target wants is "
+            + "in its settings")
+      }
       context.log.info("events to send", ["target": .init(name), "events": .init(count)])
       let forwarder = Forwarder(
         connectionString: database.connectionString, targets: [target], settings: configuration.forwarderSettings,

@@ -136,7 +136,10 @@ extension TargetConfiguration.Digest {
     self.init(at: "09:00", timezone: "UTC")
     if let text = reader.text("at") {
       let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-      if parts.count == 2, parts.allSatisfy({ $0.count == 2 }), let hour = UInt8(parts[0]), hour < 24,
+      // UInt8 would read a sign, too.
+      if parts.count == 2,
+        parts.allSatisfy({ $0.count == 2 && $0.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) }),
+        let hour = UInt8(parts[0]), hour < 24,
         let minute = UInt8(parts[1]), minute < 60
       {
         at = text

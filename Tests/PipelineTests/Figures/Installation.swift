@@ -50,18 +50,22 @@ struct Installation: Sendable {
   /// Runs a command and returns what it printed.
   @discardableResult
   func run(
-    _ words: [String], input: String? = nil, ends code: Int32 = 0, environment: [String: String] = [:]
+    _ words: [String], input: String? = nil, ends code: Int32 = 0, environment: [String: String] = [:],
+    authorities: String? = nil
   ) async throws -> String {
-    let outcome = try await start(words, input: input, environment: environment).ended()
+    let program = try start(words, input: input, environment: environment, authorities: authorities)
+    let outcome = await program.ended()
     try #require(outcome.code == code, "\(words): \(outcome.errors)")
     return outcome.output
   }
 
   /// Starts a command and leaves it running.
-  func start(_ words: [String], input: String? = nil, environment: [String: String] = [:]) throws -> TestProgram {
+  func start(
+    _ words: [String], input: String? = nil, environment: [String: String] = [:], authorities: String? = nil
+  ) throws -> TestProgram {
     try TestProgram(
       words + ["--config", folder.file("tenure.json")], input: input.map { Data($0.utf8) },
-      environment: ["DATABASE_URL": database.connectionString].merging(environment) { $1 })
+      environment: ["DATABASE_URL": database.connectionString].merging(environment) { $1 }, authorities: authorities)
   }
 
   /// A connection to the database, to look on.

@@ -70,6 +70,33 @@ struct MoneyTests {
       ])
   }
 
+  @Test("converted MRR of several rows is unknown while a part of it has no rate, not the rest of it")
+  func partOfMRR() async throws {
+    let lives = [
+      Life("a").buys("2025-01-05", until: "2025-03-05", price: 20, "EUR", with: ["period": "P2M"]),
+      Life("b").buys("2025-01-02", until: "2025-01-09", "weekly", price: 7, "EUR", with: ["period": "P1W"]),
+      // In no currency, and no part of any.
+      Life("c").buys("2025-01-03", until: "2025-02-03", "other", price: nil),
+    ]
+    let program = try await Installation(lives, asOf: "2025-01-12")
+    func converted(_ options: [String]) async throws -> [String] {
+      try await program.lines("mrr", "day mrr_converted", ["--from", "2025-01-07"] + options)
+    }
+    for options in [["--group-by", "app"], ["--group-by", "country"], ["--converted"]] {
+      try await expect(
+        Set(converted(options)), is: ["2025-01-07 -", "2025-01-08 -", "2025-01-09 -", "2025-01-10 -", "2025-01-11 -"])
+    }
+    try await expect(Set(converted(["--by", "month", "--group-by", "app"])), is: ["2025-01-01 -"])
+    // A rate from the day on on which one of the two was bought.
+    try await program.import("rates", "Date,USD,\n2025-01-05,1.5,\n")
+    try await program.measure(asOf: "2025-01-12")
+    for options in [["--group-by", "app"], ["--converted"]] {
+      try await expect(
+        Set(converted(options)).subtracting(["2025-01-09 -", "2025-01-10 -", "2025-01-11 -"]),
+        is: ["2025-01-07 -", "2025-01-08 -", "2025-01-09 15", "2025-01-10 15", "2025-01-11 15"])
+    }
+  }
+
   @Test("rates that come or change later convert anew what they concern, post nothing, and are named as the cause")
   func newRates() async throws {
     let program = try await Installation()

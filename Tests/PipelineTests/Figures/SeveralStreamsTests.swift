@@ -155,6 +155,28 @@ struct SeveralStreamsTests {
     #expect(found.contains("sources_disagree 1 1"), "\(found)")
   }
 
+  @Test("what a vendor says of a refund is what is returned, not another price", arguments: [-4, -9.99, 0])
+  func vendorRefund(amount: Double) async throws {
+    let program = try await Installation()
+    let cancelled = RevenueCatMessage(
+      "CANCELLATION", at: "2025-02-12", price: amount, with: ["cancel_reason": "CUSTOMER_SUPPORT"])
+    try await program.ingest([RevenueCatMessage("INITIAL_PURCHASE", at: "2025-02-01 00:01"), cancelled])
+    try await program.measure(asOf: "2025-02-20")
+    func revenue() async throws -> [String] {
+      try await program.lines("revenue", "day charges gross tax proceeds refunds").filter { !$0.hasSuffix(" 0 0 0 0") }
+    }
+    let returned = amount == 0 ? -9.99 : amount
+    let taken = try await revenue()
+    #expect(taken.first == "2025-02-01 1 9.99 0.999 5.994 0")
+    #expect(taken.count == 2 && taken.last?.hasSuffix(" \(returned)".replacing(".0", with: "")) == true, "\(taken)")
+    // The reversal takes back the refund, and says nothing of the price either.
+    try await program.ingest([RevenueCatMessage("REFUND_REVERSED", at: "2025-02-13", price: -amount)])
+    try await program.measure(asOf: "2025-02-20")
+    let given = try await revenue()
+    #expect(given.first == taken.first)
+    #expect(given.last?.hasPrefix("2025-02-13") == true, "\(given)")
+  }
+
   @Test("a part of the price in another currency is no part of Apple's price")
   func otherCurrency() async throws {
     let program = try await Installation()
