@@ -34,6 +34,9 @@ public struct Demonstration: Sendable {
   public let subscribers: Int
   /// What the books say.
   public let books: Books
+  /// Whether one charge is told with another price than the books have: false where no such charge was asked for, or there
+  /// is none.
+  public let isAltered: Bool
   let notices: [Notice]
   /// The order of arrival, one list per moment of ``asOf``: places in `notices`, some of them twice.
   let arrivals: [[Int]]
@@ -56,7 +59,7 @@ public struct Demonstration: Sendable {
       notices += customer.notices
     }
     notices += Self.curiosities(&chance, of: notices)
-    if isAltered { Self.alter(&notices) }
+    self.isAltered = isAltered && Self.alter(&notices)
 
     // What was signed in the first half arrives in it, but for a few that come half a year late; within a half in no
     // order at all, and some of it twice.
@@ -118,14 +121,15 @@ public struct Demonstration: Sendable {
   }
 
   /// Tells one charge with a price that is a unit of its currency too high, wherever it is told.
-  private static func alter(_ notices: inout [Notice]) {
+  private static func alter(_ notices: inout [Notice]) -> Bool {
     guard
       let charge = notices.first(where: {
         $0.type == "DID_RENEW" && $0.environment == "Production" && $0.transaction?.price ?? 0 > 0
       })?.transaction
-    else { return }
+    else { return false }
     for index in notices.indices where notices[index].transaction?.id == charge.id {
       notices[index].transaction?.price = (charge.price ?? 0) + 1000
     }
+    return true
   }
 }

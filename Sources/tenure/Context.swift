@@ -84,13 +84,20 @@ struct Context: Sendable {
             + "unset it for one that is made and removed")
       }
       try await database.prepare(log)
-      return try await body(database)
+      do {
+        return try await body(database)
+      } catch is CancellationError {
+        throw Failure(
+          "interrupted by a signal; what was made so far is in the database that DATABASE_URL names, and is good for "
+            + "nothing: drop that database")
+      }
     }
+    // The server's keeper removes it, too, should this process not come to it.
     let folder = "/tmp/tenure-\(UUID().uuidString.prefix(8).lowercased())"
     var environment = environment
     environment["TENURE_HOME"] = folder
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let server = try await LocalServer.start(environment: environment, log: log)
+    let server = try await LocalServer.start(environment: environment, isTemporary: true, log: log)
     do {
       let database = Database(connectionString: server.connectionString, isEmbedded: true)
       try await database.prepare(log)

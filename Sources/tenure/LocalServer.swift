@@ -33,9 +33,12 @@ final class LocalServer: Sendable {
 
   /// Joins the server of the folder the environment names, and starts it when it does not run.
   ///
+  /// - Parameter isTemporary: whether the folder is removed when the last command is gone, however it ended.
   /// - Throws: ``Failure`` when there is no PostgreSQL on the machine, the database is of another major version, or the
   ///   server does not start.
-  static func start(environment: [String: String], log: Log) async throws -> LocalServer {
+  static func start(
+    environment: [String: String], isTemporary: Bool = false, log: Log
+  ) async throws -> LocalServer {
     let home = try LocalServerHome(environment: environment)
     func lock(_ name: String) throws -> FileLock { try FileLock(path: "\(home.folder)/\(name)", owner: home.user) }
     let start = try lock("start.lock")
@@ -52,7 +55,7 @@ final class LocalServer: Sendable {
       if serverLock.tryLock(.exclusive) {
         if isStarted { throw Failure("PostgreSQL did not start: \(logTail(home))") }
         serverLock.unlock()
-        try await launch(home, log)
+        try await launch(home, isTemporary: isTemporary, log)
         isStarted = true
       } else {
         // A server is starting, recovering, or on its way out.
@@ -94,7 +97,7 @@ final class LocalServer: Sendable {
       + "channel_binding=disable options='' requirepeer='\(home.user.name)'"
   }
 
-  private static func launch(_ home: LocalServerHome, _ log: Log) async throws {
+  private static func launch(_ home: LocalServerHome, isTemporary: Bool, _ log: Log) async throws {
     let programs = try programs(for: home)
     let isNew = !FileManager.default.fileExists(atPath: "\(home.folder)/data/PG_VERSION")
     if isNew { log.info("making a database for trying out", ["folder": .init(home.folder)]) }
@@ -111,6 +114,7 @@ final class LocalServer: Sendable {
     }
     words += ["/bin/sh", "-c", script, "tenure-keeper"]
     words += [home.folder, programs.directory, home.user.name, isUnfit ? "elsewhere" : "here"]
+    words.append(isTemporary ? "removed" : "kept")
     keeper.arguments = ["-c", "exec \"$@\"", "sh"] + words
     keeper.environment = [
       "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "TZ": "UTC",
@@ -171,13 +175,13 @@ final class LocalServer: Sendable {
     return "\(lines.isEmpty ? "it said nothing" : lines) (\(home.folder)/server.log)"
   }
 
-  /// What the keeper does. Arguments: the folder, the server programs' folder, the user's name, and whether the socket
-  /// must be put elsewhere.
+  /// What the keeper does. Arguments: the folder, the server programs' folder, the user's name, whether the socket
+  /// must be put elsewhere, and whether the folder is removed in the end.
   private static let script = """
     set -eu
     umask 077
     trap '' PIPE
-    folder=$1 bin=$2 user=$3 place=$4
+    folder=$1 bin=$2 user=$3 place=$4 end=$5
     for tool in flock setpriv mktemp; do
       command -v "$tool" >/dev/null || { echo "the program $tool is missing: install util-linux and coreutils"; exit 1; }
     done
@@ -217,8 +221,8 @@ final class LocalServer: Sendable {
       -c wal_level=minimal -c max_wal_senders=0 -c max_logical_replication_workers=0 -c max_wal_size=2GB \
       </dev/null >>server.log 2>&1 9>&- &
     server=$!
-    # The server keeps this lock for as long as one of its processes lives.
-    exec 8>&-
+    # The server keeps this lock for as long as one of its processes lives. Who waits for it waits for the removal, too.
+    [ "$end" = removed ] || exec 8>&-
     # Nobody may be listening any more; the wait for the last command then ends at once.
     echo started || true
     exec >&2
@@ -232,6 +236,11 @@ final class LocalServer: Sendable {
     if [ "$sockets" != "$folder" ]; then
       [ "$(cat socket 2>/dev/null)" != "$sockets" ] || rm -f socket
       rmdir "$sockets" || true
+    fi
+    if [ "$end" = removed ]; then
+      cd /
+      rm -rf "$folder"
+      rmdir "${folder%/*}" || true
     fi
     """
 }

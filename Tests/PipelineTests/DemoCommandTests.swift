@@ -91,6 +91,38 @@ struct DemoCommandTests {
     #expect(!FileManager.default.fileExists(atPath: String(folder)))
   }
 
+  @Test("however it ends, its own database is gone", arguments: [[SIGHUP], [SIGKILL], [SIGTERM, SIGTERM]])
+  func endedEarly(signals: [Int32]) async throws {
+    let program = try TestProgram(["demo", "--subscribers", "25", "--serve", "--reports-listen", "127.0.0.1:0"])
+    let line = try #require(await program.errorLine(containing: "making a database"))
+    let folder = String(try #require(line.firstMatch(of: /"folder":"(\/tmp\/tenure-[0-9a-f]+)\/postgres"/)).output.1)
+    _ = try #require(await program.outputLine(containing: "ingest: received"))
+    #expect(FileManager.default.fileExists(atPath: folder))
+    for signal in signals { program.send(signal) }
+    #expect(await program.ended().code != 0)
+    try await waiting(for: "the end of \(folder)") { !FileManager.default.fileExists(atPath: folder) }
+  }
+
+  @Test("interrupted in a named database it says what is left there")
+  func interrupted() async throws {
+    let database = try await TestDatabase.empty()
+    let program = try TestProgram(
+      ["demo", "--subscribers", "400"], environment: ["DATABASE_URL": database.connectionString])
+    _ = try #require(await program.outputLine(containing: "notifications of the year"))
+    program.send(SIGINT)
+    let outcome = await program.ended()
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("drop that database") && !outcome.errors.contains("nothing is half done"))
+    #expect(try await !database.connect().query("select from pg_namespace where nspname = 'ingest'").isEmpty)
+  }
+
+  @Test("where there is nothing to alter it says so, not that the figures agree")
+  func nothingToAlter() async throws {
+    let outcome = try await TestProgram.run(["demo", "--subscribers", "1", "--seed", "3", "--alter"])
+    #expect(outcome.code == 1 && outcome.output.isEmpty)
+    #expect(outcome.errors.contains("--subscribers"))
+  }
+
   @Test("told to stay up it serves the reports, and ends with 0 when it is told to end")
   func serving() async throws {
     let database = try await TestDatabase.empty()

@@ -70,6 +70,11 @@ struct DemoCommand: Command {
     let start = ContinuousClock.now
     try reportsListen?.check()
     let year = Demonstration(subscribers: subscribers, seed: seed, isAltered: isAltered)
+    if isAltered, !year.isAltered {
+      throw Failure(
+        "in this year of \(subscribers) customers there is no renewal whose price could be altered: give more "
+          + "--subscribers or another --seed")
+    }
     guard let receiver = DemoReceiver() else { throw Failure("no receiver can listen on the loopback interface") }
     defer { receiver.close() }
     return try await context.withEmptyDatabase { database in

@@ -82,7 +82,7 @@ struct MoneyTests {
     func converted(_ options: [String]) async throws -> [String] {
       try await program.lines("mrr", "day mrr_converted", ["--from", "2025-01-07"] + options)
     }
-    for options in [["--group-by", "app"], ["--group-by", "country"], ["--converted"]] {
+    for options in [["--group-by", "app"], ["--group-by", "country"], ["--converted", "--group-by", "app"]] {
       try await expect(
         Set(converted(options)), is: ["2025-01-07 -", "2025-01-08 -", "2025-01-09 -", "2025-01-10 -", "2025-01-11 -"])
     }
@@ -90,7 +90,7 @@ struct MoneyTests {
     // A rate from the day on on which one of the two was bought.
     try await program.import("rates", "Date,USD,\n2025-01-05,1.5,\n")
     try await program.measure(asOf: "2025-01-12")
-    for options in [["--group-by", "app"], ["--converted"]] {
+    for options in [["--group-by", "app"], ["--converted", "--group-by", "app"]] {
       try await expect(
         Set(converted(options)).subtracting(["2025-01-09 -", "2025-01-10 -", "2025-01-11 -"]),
         is: ["2025-01-07 -", "2025-01-08 -", "2025-01-09 15", "2025-01-10 15", "2025-01-11 15"])
