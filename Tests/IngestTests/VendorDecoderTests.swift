@@ -105,6 +105,22 @@ struct VendorDecoderTests {
     #expect(event(decode(text.utf8, .revenueCat))?.transaction?.price.value?.amount == Micros(9_007_199_254_740_993))
   }
 
+  @Test("A currency that is none leaves the price unknown: the amount in dollars beside it is a conversion")
+  func noCurrency() throws {
+    for (source, name, price) in [
+      (Source.revenueCat, "initial_purchase", "\"price\": "), (.adapty, "subscription_started", "\"price_usd\": "),
+      (.apphud, "subscription_started", "\"usd_price\": "),
+    ] {
+      let text = try Fixture.payload(source, name)
+      #expect(text.contains(price) && event(decode(text.utf8, source))?.transaction?.price.value?.currency == "EUR")
+      for code in ["eur", "EURO", "€"] {
+        let other = text.replacing("\"currency\": \"EUR\"", with: "\"currency\": \"\(code)\"")
+        let fact = event(decode(other.utf8, source))?.transaction
+        #expect(fact != nil && fact?.price.isStated == false, "\(source) \(code)")
+      }
+    }
+  }
+
   @Test("Two percentages of the price are both taken from the whole price")
   func percentages() throws {
     let text = try Fixture.payload(.revenueCat, "initial_purchase")

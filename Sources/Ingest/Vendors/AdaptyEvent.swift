@@ -166,7 +166,8 @@ struct AdaptyEvent: VendorEvent {
   private func readMoney(_ fact: inout TransactionFact) throws(Rejection) {
     let named = try properties.currency("currency")
     let local = try named == nil ? nil : properties.units("price_local")
-    let dollars = try named ?? "USD" == "USD" ? properties.units("price_usd") : nil
+    let isInDollars = try named == "USD" || properties.string("currency") == nil
+    let dollars = try isInDollars ? properties.units("price_usd") : nil
     guard let amount = local ?? dollars, amount.value >= 0 else { return }
     let money = Money(amount: amount, currency: named ?? "USD")
     guard fact.purchasedAt.isStated else { return fact.states(returned: money) }

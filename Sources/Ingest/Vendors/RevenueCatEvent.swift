@@ -202,7 +202,8 @@ struct RevenueCatEvent: VendorEvent {
     // `price` is converted to dollars: it is what was paid where no other currency is named.
     let named = try body.currency("currency")
     let local = try named == nil ? nil : body.units("price_in_purchased_currency")
-    let dollars = try named ?? "USD" == "USD" ? body.units("price") : nil
+    let isInDollars = try named == "USD" || body.string("currency") == nil
+    let dollars = try isInDollars ? body.units("price") : nil
     guard let amount = local ?? dollars, isCharge ? amount.value >= 0 : amount.value != 0, amount.value > .min
     else { return }
     let money = Money(amount: Micros(abs(amount.value)), currency: named ?? "USD")
