@@ -166,7 +166,7 @@ struct AdaptyEvent: VendorEvent {
   private func readMoney(_ fact: inout TransactionFact) throws(Rejection) {
     let named = try properties.currency("currency")
     let local = try named == nil ? nil : properties.units("price_local")
-    let isInDollars = try named == "USD" || properties.string("currency") == nil
+    let isInDollars = try properties.string("currency") ?? "USD" == "USD"
     let dollars = try isInDollars ? properties.units("price_usd") : nil
     guard let amount = local ?? dollars, amount.value >= 0 else { return }
     let money = Money(amount: amount, currency: named ?? "USD")

@@ -202,7 +202,7 @@ struct RevenueCatEvent: VendorEvent {
     // `price` is converted to dollars: it is what was paid where no other currency is named.
     let named = try body.currency("currency")
     let local = try named == nil ? nil : body.units("price_in_purchased_currency")
-    let isInDollars = try named == "USD" || body.string("currency") == nil
+    let isInDollars = try body.string("currency") ?? "USD" == "USD"
     let dollars = try isInDollars ? body.units("price") : nil
     guard let amount = local ?? dollars, isCharge ? amount.value >= 0 : amount.value != 0, amount.value > .min
     else { return }

@@ -1,5 +1,6 @@
 import Forward
 import Glibc
+import Ingest
 import Measure
 import Postgres
 import Vocabulary
@@ -7,7 +8,7 @@ import Vocabulary
 /// `tenure run`: the scheduled job.
 struct RunCommand: Command {
   static let syntax = CommandSyntax(
-    "run", summary: "the scheduled job: measures, then forwards",
+    "run", summary: "the scheduled job: measures, forwards, and removes raw payloads older than ingest.keep_raw",
     options: [
       OptionSyntax("every", value: "TIME", help: "again and again at this distance, such as 15m (default: once)"),
       OptionSyntax(
@@ -46,14 +47,14 @@ struct RunCommand: Command {
         throw Failure("another tenure run is at work on this database; this one ends")
       }
       guard let every else {
-        try await once(context, database, targets, configuration.forwarderSettings)
+        try await once(context, database, targets, configuration)
         return .done
       }
       let clock = ContinuousClock()
       var next = clock.now
       while !Task.isCancelled {
         do {
-          try await once(context, database, targets, configuration.forwarderSettings)
+          try await once(context, database, targets, configuration)
         } catch {
           if Task.isCancelled { break }
           context.log.error("this time failed, the next is tried again", ["error": .init("\(error)")])
@@ -76,14 +77,26 @@ struct RunCommand: Command {
     }
   }
 
+  private func removePayloads(olderThan age: Int64, _ database: Database, _ log: Log) async throws {
+    let connection = try await database.open()
+    let months = try await PayloadArchive(connection).removeMonths(before: Instant.now.adding(seconds: -age))
+    await connection.close()
+    switch months {
+    case nil: log.info("raw payloads are being stored; the old ones are removed the next time")
+    case 0: break
+    case let months?: log.info("removed raw payloads", ["months": .init(months)])
+    }
+  }
+
   private func once(
-    _ context: Context, _ database: Database, _ targets: [any Forward.Target], _ settings: Forwarder.Settings
+    _ context: Context, _ database: Database, _ targets: [any Forward.Target], _ configuration: Configuration
   ) async throws {
     let measured = try await MeasureCommand.measure(context, database, asOf: .now, command: "run")
     let forwarded = try await Forwarder(
-      connectionString: database.connectionString, targets: targets, settings: settings,
+      connectionString: database.connectionString, targets: targets, settings: configuration.forwarderSettings,
       report: { [log = context.log] in ForwardCommand.tell($0, log) }
     ).runOnce()
+    if let age = configuration.keepRaw { try await removePayloads(olderThan: age, database, context.log) }
     if let touched { try touch(touched) }
     if context.isJSON {
       try context.output.json(
