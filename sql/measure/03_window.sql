@@ -50,6 +50,47 @@ stored.purchased_at
         limit 1
     ) as ended on true
     union all
+    -- A failure speaks about the last period that had ended by then. A change of what had ended gives it to another one, or
+    -- takes it from one, which may lie further back than the row before.
+    select
+        changed.subscription_key,
+        ended.purchased_at,
+        changed.at
+    from (
+        select
+            effective.subscription_key,
+            least(effective.purchased_at, stored.purchased_at) as at,
+            least(effective.expires_at, stored.expires_at) as expires_at
+        from effective
+        inner join ledger.chain using (subscription_key)
+        left join ledger.period as stored
+            on
+                effective.subscription_key = stored.subscription_key
+                and effective.transaction_id = stored.transaction_id
+        -- Where everything is derived again all of it is.
+        where not (select is_rebuild from this_run)
+    ) as changed
+    cross join lateral (
+        select failure.signed_at
+        from fact.renewal as failure
+        where
+            failure.subscription_key = changed.subscription_key
+            and failure.signed_at >= changed.expires_at - interval '24 hours'
+            and (failure.in_billing_retry or failure.grace_expires_at is not null)
+        order by failure.signed_at
+        limit 1
+    ) as said
+    cross join lateral (
+        select stored.purchased_at
+        from ledger.period as stored
+        where
+            stored.subscription_key = changed.subscription_key
+            and stored.purchased_at < changed.at
+            and stored.expires_at <= said.signed_at + interval '24 hours'
+        order by stored.purchased_at desc
+        limit 1
+    ) as ended
+    union all
     select
 subscription_key,
 purchased_at,

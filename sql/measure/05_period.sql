@@ -105,7 +105,19 @@ bounded as (
             expires_at,
             next_at,
             case when paused_at between purchased_at and expires_at and paused_at < as_of then paused_at end
-        ) as runs_until
+        ) as runs_until,
+        -- When access is withdrawn: of refunds that were told again after they had been taken back, all of them together.
+        case
+            when revoked_at is not null
+                then
+                    (
+                        select range_agg(tstzrange(episode.revoked_at, episode.restored_at))
+                        from unnest(followed.revoked_at, followed.restored_at) as episode (revoked_at, restored_at)
+                        where
+                            episode.revoked_at < followed.as_of
+                            and coalesce(episode.restored_at > episode.revoked_at, true)
+                    )
+        end as withdrawals
     from followed
     -- Nor does one that is replaced at the moment it was bought.
     where next_at is null or next_at > purchased_at
@@ -115,37 +127,34 @@ withdrawn as (
     select
         *,
         case
-            when revoked_at is not null
+            when withdrawals is not null
                 then
                     (
-                        -- A refund that was taken back before the period's end left access as it was.
-                        select min(episode.revoked_at)
-                        from unnest(bounded.revoked_at, bounded.restored_at) as episode (revoked_at, restored_at)
+                        -- What was taken back before the period's end left access as it was.
+                        select min(lower(span))
+                        from unnest(bounded.withdrawals) as span
                         where
-                            episode.revoked_at < bounded.as_of
-                            and episode.revoked_at < bounded.runs_until
-                            and not coalesce(
-                                episode.restored_at < bounded.as_of and episode.restored_at < bounded.runs_until, false
-                            )
+                            lower(span) < bounded.runs_until
+                            and not coalesce(upper(span) < least(bounded.as_of, bounded.runs_until), false)
                     )
         end as withdrawn_at,
         -- When such a refund interrupted access, and when the last of them gave it back.
         case
-            when revoked_at is not null
+            when withdrawals is not null
                 then
                     (
-                        select min(episode.revoked_at)
-                        from unnest(bounded.revoked_at, bounded.restored_at) as episode (revoked_at, restored_at)
-                        where episode.restored_at < bounded.as_of and episode.restored_at < bounded.runs_until
+                        select min(lower(span))
+                        from unnest(bounded.withdrawals) as span
+                        where upper(span) < least(bounded.as_of, bounded.runs_until)
                     )
         end as interrupted_at,
         case
-            when revoked_at is not null
+            when withdrawals is not null
                 then
                     (
-                        select max(episode.restored_at)
-                        from unnest(bounded.restored_at) as episode (restored_at)
-                        where episode.restored_at < bounded.as_of and episode.restored_at < bounded.runs_until
+                        select max(upper(span))
+                        from unnest(bounded.withdrawals) as span
+                        where upper(span) < least(bounded.as_of, bounded.runs_until)
                     )
         end as given_back_at
     from bounded
@@ -497,6 +506,7 @@ select
     running_days,
     next_at,
     runs_until,
+    withdrawals,
     fate,
     lost_at,
     is_suspended,

@@ -16,13 +16,25 @@ with episode as (
         taken.revoked_at,
         taken.refund,
         case when taken.restored_at < period.as_of then taken.restored_at end as restored_at,
-        taken.revoked_at < period.runs_until
-        and coalesce(taken.restored_at < period.as_of and taken.restored_at < period.runs_until, false)
-        as is_interruption
+        -- Access goes once, however many of them withdraw it, and comes back when the last of those is taken back.
+        coalesce(interruption.starts_at = taken.revoked_at, false)
+        and min(taken.nth) filter (where interruption.starts_at is not null) over (
+            partition by period.subscription_key, period.transaction_id, taken.revoked_at
+        ) = taken.nth as takes_access,
+        coalesce(interruption.ends_at = taken.restored_at, false) as gives_access
     from period
     inner join line using (subscription_key, transaction_id)
     cross join lateral unnest(line.revoked_at, line.restored_at, line.refund, line.revocation)
     with ordinality as taken (revoked_at, restored_at, refund, revocation, nth)
+    left join lateral (
+        select
+            lower(span) as starts_at,
+            upper(span) as ends_at
+        from unnest(period.withdrawals) as span
+        where
+            span @> taken.revoked_at and coalesce(taken.restored_at > taken.revoked_at, true)
+            and upper(span) < least(period.as_of, period.runs_until)
+    ) as interruption on true
     where period.revoked_at is not null and taken.revoked_at < period.as_of
 )
 
@@ -276,22 +288,22 @@ select
     1,
     refund_episode.revoked_at,
     case
-        when not refund_episode.is_interruption then 'refunded'
+        when not refund_episode.takes_access then 'refunded'
         when refund_episode.class = 'family' then 'family_ended'
         when refund_episode.is_trial then 'trial_ended'
         else 'churned_refunded'
     end,
-    -(refund_episode.is_interruption and refund_episode.is_paid_time)::integer,
-    -(refund_episode.is_interruption and refund_episode.is_trial)::integer,
+    -(refund_episode.takes_access and refund_episode.is_paid_time)::integer,
+    -(refund_episode.takes_access and refund_episode.is_trial)::integer,
     0,
     0,
-    -(refund_episode.is_interruption and refund_episode.was_off_when_revoked)::integer,
+    -(refund_episode.takes_access and refund_episode.was_off_when_revoked)::integer,
     0,
-    -(refund_episode.is_interruption and refund_episode.class = 'family')::integer,
+    -(refund_episode.takes_access and refund_episode.class = 'family')::integer,
     case when refund_episode.charge is not null then 'refund' end,
     refund_episode.refund
 from refund_episode
-where not refund_episode.is_end and (refund_episode.is_interruption or refund_episode.charge is not null)
+where not refund_episode.is_end and (refund_episode.takes_access or refund_episode.charge is not null)
 union all
 select
     refund_episode.subscription_key,
@@ -299,19 +311,19 @@ select
     1,
     refund_episode.restored_at,
     'refund_reversed',
-    (refund_episode.is_interruption and refund_episode.is_paid_time)::integer,
-    (refund_episode.is_interruption and refund_episode.is_trial)::integer,
+    (refund_episode.gives_access and refund_episode.is_paid_time)::integer,
+    (refund_episode.gives_access and refund_episode.is_trial)::integer,
     0,
     0,
-    (refund_episode.is_interruption and refund_episode.was_off_when_restored)::integer,
+    (refund_episode.gives_access and refund_episode.was_off_when_restored)::integer,
     0,
-    (refund_episode.is_interruption and refund_episode.class = 'family')::integer,
+    (refund_episode.gives_access and refund_episode.class = 'family')::integer,
     case when refund_episode.charge is not null then 'reversal' end,
     refund_episode.refund
 from refund_episode
 where
     refund_episode.restored_at is not null
-    and (refund_episode.is_interruption or refund_episode.charge is not null);
+    and (refund_episode.gives_access or refund_episode.charge is not null);
 
 create temp table posting on commit drop as
 -- How paid time begins, or goes on: a renewal is one entry.

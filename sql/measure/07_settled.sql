@@ -328,6 +328,9 @@ on conflict (subscription_key) do update set
     auto_renew = excluded.auto_renew,
     win_back_offers = excluded.win_back_offers;
 
+-- What nothing shows any more is gone when everything is derived again.
+delete from ledger.product where (select is_rebuild from this_run);
+
 -- A transaction without an offer shows a product's length best: an offer may have one of its own.
 insert into ledger.product as product (
     app_id,
@@ -394,4 +397,4 @@ on conflict (app_id, environment, store, product_id) do update set
     transaction_id = excluded.transaction_id
 where
     (excluded.is_at_usual_price, excluded.seen_at, excluded.transaction_id)
-    > (product.is_at_usual_price, product.seen_at, product.transaction_id);
+    >= (product.is_at_usual_price, product.seen_at, product.transaction_id);

@@ -85,7 +85,13 @@ select
 from settled_line
 inner join fact.chain as chain using (subscription_key)
 left join first_paid using (line_key)
-left join ledger.course as stored using (line_key)
+-- Of a line that was settled from its beginning to its end nothing is as it was.
+left join (
+    select course.*
+    from ledger.course as course
+    inner join settled_line using (line_key)
+    where not (settled_line.is_whole and settled_line.reaches_end)
+) as stored using (line_key)
 left join (
     select
         last_paid.*,
