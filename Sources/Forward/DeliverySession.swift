@@ -16,6 +16,24 @@ struct HeldDelivery: Sendable {
   let lastError: String?
 }
 
+/// What a session took.
+struct ClaimedDeliveries: Sendable {
+  /// What is to be sent.
+  var held: [HeldDelivery]
+  /// What was refused instead: its event is gone or cannot be read.
+  var lost: [Lost]
+  /// Whether anything was settled without being sent: what is due beside it was left for want of room.
+  var isMoreLikely: Bool
+
+  struct Lost: Sendable {
+    /// What is wrong with it.
+    static let reason = "its event is gone or cannot be read"
+
+    let target: String
+    let eventID: String
+  }
+}
+
 /// How an attempt ended, as the database keeps it.
 struct EndedDelivery: Sendable {
   enum State: String, Sendable {
@@ -90,7 +108,7 @@ struct DeliverySession: Sendable {
   ///   - inHand: deliveries that this process has in hand, maybe under the number of an earlier session.
   func claim(
     room: [Room], at now: Instant, cutoff: Instant, ended: [Int64], inHand: [Int64]
-  ) async throws -> [HeldDelivery] {
+  ) async throws -> ClaimedDeliveries {
     let targets = Dictionary(
       room.map { ($0.target.configuration.name, $0.target) }, uniquingKeysWith: { first, _ in first })
     return try await connection.transaction { [number, rules] connection in
@@ -113,7 +131,7 @@ struct DeliverySession: Sendable {
           .timestamp(microseconds: cutoff.microseconds),
         ])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
-      let made = try Self.makeBodies(of: unmade, targets: targets, rules: rules, on: connection)
+      let (made, lost) = try Self.makeBodies(of: unmade, targets: targets, rules: rules, on: connection)
       var deliveries: [HeldDelivery] = try rows.compactMap { row in
         let deliveryID = try row.int("delivery_id")
         let target = try row.text("target")
@@ -151,7 +169,7 @@ struct DeliverySession: Sendable {
         try Self.release(left.sorted(), claimedBy: number, on: connection)
         try meter.spend(Int64(batches.count), of: room.target, at: now, on: connection)
       }
-      return deliveries
+      return ClaimedDeliveries(held: deliveries, lost: lost, isMoreLikely: made.count < unmade.count)
     }
   }
 
@@ -251,8 +269,8 @@ struct DeliverySession: Sendable {
   private static func makeBodies(
     of deliveryIDs: [Int64], targets: [String: any Target], rules: SettlingRules,
     on connection: isolated Connection
-  ) throws -> [Int64: Parcel] {
-    guard !deliveryIDs.isEmpty else { return [:] }
+  ) throws -> (parcels: [Int64: Parcel], lost: [ClaimedDeliveries.Lost]) {
+    guard !deliveryIDs.isEmpty else { return ([:], []) }
     let settled = try SettledDelivery.settle(deliveryIDs, rules, on: connection)
     var parcels: [Int64: Parcel] = [:]
     var unwanted: [Int64] = []
@@ -281,21 +299,30 @@ struct DeliverySession: Sendable {
     if !unwanted.isEmpty {
       try connection.query("delete from forward.delivery where delivery_id = any($1)", [.ints(unwanted)])
     }
-    let lost = Set(deliveryIDs).subtracting(settled.map(\.deliveryID))
-    if !lost.isEmpty {
-      try connection.query(
-        """
-        with gone as (
-          update forward.delivery set state = 'refused', claim = null, last_error = 'its event is gone or cannot be read'
-          where delivery_id = any($1)
-          returning target
-        )
-        update forward.target set refused = refused + counted.count
-        from (select target, count(*) as count from gone group by target) as counted
-        where target.name = counted.target
-        """, [.ints(lost.sorted())])
-    }
-    return parcels
+    let lost = try refuse(Set(deliveryIDs).subtracting(settled.map(\.deliveryID)).sorted(), on: connection)
+    return (parcels, lost)
+  }
+
+  /// Refuses deliveries that nothing can be said of.
+  private static func refuse(
+    _ deliveryIDs: [Int64], on connection: isolated Connection
+  ) throws -> [ClaimedDeliveries.Lost] {
+    guard !deliveryIDs.isEmpty else { return [] }
+    let rows = try connection.query(
+      """
+      with gone as (
+        update forward.delivery set state = 'refused', claim = null, last_error = $2
+        where delivery_id = any($1)
+        returning delivery_id, target, event_id
+      ),
+      counted as (
+        update forward.target set refused = refused + more.count
+        from (select target, count(*) as count from gone group by target) as more
+        where target.name = more.target
+      )
+      select target, event_id from gone order by delivery_id
+      """, [.ints(deliveryIDs), .text(ClaimedDeliveries.Lost.reason)])
+    return try rows.map { .init(target: try $0.text("target"), eventID: try $0.text("event_id")) }
   }
 
   /// Writes down how attempts ended, and what they mean for their targets.

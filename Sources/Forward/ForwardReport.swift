@@ -2,6 +2,8 @@
 public enum ForwardReport: Sendable {
   /// A request ended; the verdict is that on this delivery.
   case attempted(target: String, eventID: String, status: Int?, verdict: Verdict)
+  /// A delivery was refused without a request: its event is gone or cannot be read.
+  case lost(target: String, eventID: String, reason: String)
   /// The database is away; it is tried again.
   case databaseLost(String)
 }

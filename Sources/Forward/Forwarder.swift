@@ -257,8 +257,18 @@ public struct Forwarder: Sendable {
     }
     guard !room.isEmpty else { return cutoff != nil && course.inHand.isEmpty && course.ended.isEmpty }
     let now = now()
-    let claimed = try await session.claim(
-      room: room, at: now, cutoff: cutoff ?? now, ended: course.endedClaims, inHand: course.inHand.keys.sorted())
+    var claimed: [HeldDelivery]
+    var isMoreLikely: Bool
+    repeat {
+      let taken = try await session.claim(
+        room: room, at: now, cutoff: cutoff ?? now, ended: course.endedClaims, inHand: course.inHand.keys.sorted())
+      for lost in taken.lost {
+        report(.lost(target: lost.target, eventID: lost.eventID, reason: ClaimedDeliveries.Lost.reason))
+      }
+      course.summary.refused += taken.lost.count
+      (claimed, isMoreLikely) = (taken.held, taken.isMoreLikely)
+      // Nothing that would end and bring the next look: what stands behind it is due all the same.
+    } while claimed.isEmpty && isMoreLikely && !Task.isCancelled
     for delivery in claimed { course.inHand[delivery.deliveryID] = delivery.target }
     for lane in exchange.lanes {
       let deliveries = claimed.filter { $0.target == lane.name }

@@ -23,7 +23,7 @@ public actor Ingester {
 
   private let connection: Connection
   private let source: Source
-  private let bundleIDs: [String: String]
+  private let configured: [String: AppConfiguration]
   private let afterStoring: [SQLFile]
   private let limits: Limits
   private let now: @Sendable () -> Instant
@@ -40,7 +40,8 @@ public actor Ingester {
   ///
   /// - Parameters:
   ///   - connection: Used by this ingester alone.
-  ///   - apps: What is configured of apps: their bundle ids are put down with them.
+  ///   - apps: What is configured of apps: their bundle ids are put down with them, and they are put down as soon as
+  ///     anything comes for them, be it refused.
   ///   - afterStoring: Statements run in each batch's transaction after its rows are stored. They find the events that
   ///     are new in the temporary table `stored_event` (`sql/ingest/staging.sql`).
   ///   - now: The clock, read once per batch.
@@ -52,8 +53,7 @@ public actor Ingester {
   ) {
     self.connection = connection
     self.source = source
-    bundleIDs = Dictionary(
-      apps.compactMap { app in app.bundleID.map { (app.key, $0) } }, uniquingKeysWith: { first, _ in first })
+    configured = Dictionary(apps.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
     self.afterStoring = afterStoring
     self.limits = limits
     self.now = now
@@ -72,7 +72,7 @@ public actor Ingester {
     var summary = IngestSummary()
     var current = try await reader.next(apps.ids, erased)
     while let batch = current {
-      apps = try await apps.adding(batch.items, on: connection)
+      try await number(batch.items)
       async let upcoming = reader.next(apps.ids, erased)
       let staged =
         batch.staged
@@ -86,18 +86,28 @@ public actor Ingester {
 
   /// Stores decoded input that came otherwise than by files, in one transaction.
   public func store(_ items: [BatchItem]) async throws -> IngestSummary {
-    apps = try await apps.adding(items, on: connection)
+    try await number(items)
     return try await store(staged(items, receivedAt: now())).summary
   }
 
   /// Stores decoded input of several senders in one transaction, and tells what became of each item, in their order. An
   /// event that came twice is stored once: the second is the duplicate.
   public func storeEach(_ items: [BatchItem]) async throws -> [StoredItem] {
-    apps = try await apps.adding(items, on: connection)
+    try await number(items)
     return try await store(staged(items, receivedAt: now()), namesNew: true).items
   }
 
   // MARK: - Storing
+
+  /// The keys of the apps that a batch puts down: those of its events, and of what it refuses those that are configured.
+  private func appKeys(of items: [BatchItem]) -> Set<String> {
+    items.appKeys.union(items.rejectedAppKeys.filter { configured[$0] != nil })
+  }
+
+  /// Finds the numbers of a batch's apps.
+  private func number(_ items: [BatchItem]) async throws {
+    apps = try await apps.adding(appKeys(of: items), mentioned: items.rejectedAppKeys, on: connection)
+  }
 
   private func staged(_ items: [BatchItem], receivedAt: Instant) -> StagedBatch {
     StagedBatch(items, source: source, appIDs: apps.ids, erased: erased, receivedAt: receivedAt)
@@ -112,9 +122,9 @@ public actor Ingester {
       isReady = true
     }
     if !batch.payloads.isEmpty { try await addMonth(of: batch.receivedAt) }
-    let keys = batch.items.appKeys
+    let keys = appKeys(of: batch.items)
     let newApps = keys.intersection(apps.newKeys).sorted().map {
-      NewApp(key: $0, id: apps.ids[$0] ?? 0, bundleID: bundleIDs[$0])
+      NewApp(key: $0, id: apps.ids[$0] ?? 0, bundleID: configured[$0]?.bundleID)
     }
     var current = batch
     var attempt = 1

@@ -119,7 +119,8 @@ struct ForwarderTests {
     let session = try await DeliverySession.begin(bench.database.connectionString)
     let claimed = try await session.claim(
       room: [Room(target: try target.makeTarget(), count: 8)], at: bench.clock.now,
-      cutoff: bench.clock.now, ended: [], inHand: [])
+      cutoff: bench.clock.now, ended: [], inHand: []
+    ).held
     #expect(claimed.count == 1)
     #expect(try await bench.forward(target) == ForwardSummary(waiting: 1))
     #expect(receiver.requests.isEmpty)
@@ -140,7 +141,8 @@ struct ForwarderTests {
     let session = try await DeliverySession.begin(bench.database.connectionString)
     let claimed = try await session.claim(
       room: [Room(target: try target.makeTarget(), count: 8)], at: bench.clock.now,
-      cutoff: bench.clock.now, ended: [], inHand: [])
+      cutoff: bench.clock.now, ended: [], inHand: []
+    ).held
     try await bench.connection.execute("update forward.delivery set claim = null")
     #expect(try await bench.forward(target).delivered == 1)
     let late = EndedDelivery(

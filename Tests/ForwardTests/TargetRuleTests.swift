@@ -30,7 +30,7 @@ struct TargetRuleTests {
     func claim(at now: Instant) async throws -> Int {
       try await session.claim(
         room: [Room(target: try target.makeTarget(), count: 16)], at: now, cutoff: now, ended: [], inHand: []
-      ).count
+      ).held.count
     }
     let now = bench.clock.now
     #expect(try await claim(at: now) == 3)
@@ -335,7 +335,7 @@ struct TargetRuleTests {
     try await bench.connection.execute(
       "create temporary table kept as select body from ingest.event where event_id = 'e1'; "
         + "update ingest.event set body = '{}' where event_id = 'e1'")
-    #expect(try await bench.forward(target).delivered == 2)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 2, refused: 1))
     let row = try #require(try await bench.deliveries().first { try $0.text("event_id") == "e1" })
     #expect(try row.text("state") == "refused")
     #expect(try row.text("last_error").contains("cannot be read"))
@@ -347,6 +347,18 @@ struct TargetRuleTests {
     #expect(try await bench.register.replay("backend", .refused, at: bench.clock.now) == 1)
     #expect(try await bench.forward(target) == ForwardSummary(delivered: 1))
     #expect(receiver.requests.last?.headers["webhook-id"] == "e1")
+  }
+
+  @Test("however many events cannot be read, what stands behind them is sent in the same pass")
+  func manyUnreadable() async throws {
+    let receiver = HTTPReceiver()
+    let target = TargetConfiguration.webhook(receiver)
+    let bench = try await DeliveryBench([target])
+    // More than a target has in hand at once.
+    try await store(bench, 300)
+    try await bench.connection.execute("update ingest.event set body = '{}' where event_id <> 'e299'")
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 1, refused: 299))
+    #expect(receiver.requests.map { $0.headers["webhook-id"] } == ["e299"])
   }
 
   @Test("what waits for a target that becomes one of another type is said anew, in the words of that type")

@@ -37,6 +37,7 @@ private func read(_ document: String) -> [String] {
     switch decoded {
     case .rejection(let rejection): return rejection.reason.rawValue
     case .event(let event, _):
+      expectReadsBack(event)
       return [
         event.kind.rawValue, event.rawKind, event.originalTransactionID, event.detail.message, event.detail.state,
       ].compactMap { $0 }.joined(separator: " ")

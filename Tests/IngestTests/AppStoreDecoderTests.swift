@@ -100,6 +100,7 @@ struct AppStoreDecoderTests {
       expected["event_id"] = SHA256.hexadecimalDigest(claims)
     }
     #expect(try object(event.json.utf8) == expected)
+    expectReadsBack(event)
     // A snapshot states every field but those that older versions supply, and those that the store never tells.
     if let transaction = event.transaction {
       let silent = Set(TransactionFact.Field.allCases.filter { transaction.stated & 1 << Int64($0.rawValue) == 0 })
@@ -150,6 +151,28 @@ struct AppStoreDecoderTests {
     let compact = try signed(Fixture.claims(name))
     let decoded = try #require(event(makeDecoder().decode(Array(compact.utf8), receivedAt: receivedAt).first))
     #expect(decoded.amount?.amount.value == micros)
+  }
+
+  @Test(
+    "A price in what is no currency is not known, of a purchase and of the renewal to come",
+    arguments: ["usd", "USDT", "US", "US$", "€", "ＵＳＤ", "840", ""])
+  func noCurrency(code: String) throws {
+    for name in ["signedTransactionInfo", "signedRenewalInfo"] {
+      let claims = try #require(Fixture.claims("did_renew").mutableCopy() as? NSMutableDictionary)
+      let data = try #require((claims["data"] as? NSDictionary)?.mutableCopy() as? NSMutableDictionary)
+      let inner = try #require((data[name] as? NSDictionary)?.mutableCopy() as? NSMutableDictionary)
+      #expect(inner["currency"] as? String == "USD")
+      inner["currency"] = code
+      data[name] = inner
+      claims["data"] = data
+      let decoded = try #require(
+        event(makeDecoder().decode(Array(try signed(claims).utf8), receivedAt: receivedAt).first))
+      let isTransaction = name == "signedTransactionInfo"
+      #expect(decoded.transaction?.price.isStated == !isTransaction)
+      #expect(decoded.amount?.currency == (isTransaction ? nil : "USD"))
+      #expect(decoded.renewal?.renewalPrice.value?.currency == (isTransaction ? "USD" : nil))
+      expectReadsBack(decoded)
+    }
   }
 
   // MARK: Forms

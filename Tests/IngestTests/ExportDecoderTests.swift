@@ -13,7 +13,9 @@ private func read(_ source: Source, _ lines: [String], app given: AppConfigurati
 }
 
 private func events(_ decoded: [Decoded]) -> [Event] {
-  decoded.compactMap { if case .event(let event, _) = $0 { event } else { nil } }
+  let events: [Event] = decoded.compactMap { if case .event(let event, _) = $0 { event } else { nil } }
+  for event in events { expectReadsBack(event) }
+  return events
 }
 
 private func reasons(_ decoded: [Decoded]) -> [String] {

@@ -404,11 +404,22 @@ struct IngesterTests {
         ])
   }
 
-  @Test("a rejection alone makes no app")
+  @Test("a rejection alone makes no app, unless it is configured: then it is listed under it from the first one on")
   func rejectionMakesNoApp() async throws {
-    try await ingest([canonicalEvent("e3", environment: "Xcode")])
+    try await ingest([canonicalEvent("e3", environment: "Xcode", app: "unheard")])
     #expect(try await count("ingest.app") == 0)
-    #expect(try await count("ingest.rejection") == 1)
+    #expect(try await rows("select app_id from ingest.rejection") == ["null"])
+    let refused = Decoded.rejection(Rejection(.secret, app: "video"))
+    #expect(try await ingester().storeEach([BatchItem(refused, place: "http")]).count == 1)
+    try await ingest([canonicalEvent("e3", environment: "Xcode")])
+    #expect(
+      try await rows("select app, reason from report.rejections order by rejection_id") == [
+        "null|environment_not_listed", "video|secret", "video|environment_not_listed",
+      ])
+    #expect(try await rows("select app_key, bundle_id from ingest.app") == ["video|com.example.video"])
+    // Its events come under the same number.
+    #expect(try await ingest([canonicalEvent("e4")]) == summary(stored: 1))
+    #expect(try await rows("select distinct app_key from ingest.event join ingest.app using (app_id)") == ["video"])
   }
 
   @Test("a file that cannot be read ends the ingest with its name, after what came before it")

@@ -76,6 +76,7 @@ struct ReceiptDecoderTests {
           as? NSMutableDictionary)
       found["event_id"] = nil
       #expect(found == expected as? NSDictionary)
+      expectReadsBack(event)
       // The entry that it was made of, and nothing beside it.
       let kept = String(decoding: payload.body, as: UTF8.self)
       #expect(kept.contains(event.originalTransactionID ?? "") || kept.contains("auto_renew_status"))

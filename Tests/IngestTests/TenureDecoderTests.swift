@@ -113,4 +113,20 @@ struct TenureDecoderTests {
     #expect(Excerpt.of(Array(String(repeating: "a b ", count: 100).utf8)).count == 200)
     #expect(Excerpt.of([0xFF, 0x00, 0x41]) == "\u{FFFD} A")
   }
+
+  @Test("an excerpt ends before what it would break off: it holds the whole of an identifier or nothing")
+  func wholeExcerpts() {
+    for length in 0..<240 {
+      let before = String(String(repeating: "one two, ", count: 30).prefix(length))
+      for document in [
+        "{\"a\":\"\(before)\",\"subscriber_id\":\"Vic Tim <\\\"7\\\"@example.com>\",\"b\":[\(before)]}",
+        "\(before),vic-tim@example.com;\(before)", "\(before) vic:tim@example.com, \(before)",
+      ] {
+        let excerpt = Excerpt.of(Array(document.utf8))
+        #expect(excerpt.count <= 200)
+        #expect(document.count <= 200 ? excerpt == document : excerpt.hasSuffix("…"))
+        #expect(excerpt.lowercased().contains("tim") == excerpt.contains("example.com"), "\(excerpt)")
+      }
+    }
+  }
 }

@@ -82,6 +82,8 @@ struct VendorDecoderTests {
       try JSONSerialization.jsonObject(with: Data(event.json.utf8)) as? NSDictionary, "\(event.json)")
     #expect(found == object["expected"] as? NSDictionary, "\(event.json)")
     #expect(event.fault == nil || event.environment.rawValue == "Nowhere")
+    // A test belongs to no environment, and is announced to nobody.
+    if event.environment.rawValue != "Nowhere" { expectReadsBack(event) }
     // What came is kept as it came.
     #expect(kept.body == payload)
     let identity = object["identity"] as? [String: Any]

@@ -87,6 +87,36 @@ struct DoctorCommandTests {
     #expect(lines.contains { $0.found.contains("reporting.timezone") })
   }
 
+  @Test("a key to the App Store that backfill could not use is said, with its file and without what is in it")
+  func backfillKeys() async throws {
+    let folder = try TestFolder()
+    let other = #"{ key: "audio", bundle_id: "com.example.audio", sources: { app_store: {} } }"#
+    func configure(_ bundleID: String = #"bundle_id: "com.example.video","#) throws {
+      try folder.write(
+        """
+        { apps: [\(other), { key: "video", \(bundleID) sources: { app_store: {} },
+          app_store_server: { issuer_id: "i", key_id: "k", private_key_file: "key.p8" } }] }
+        """, to: "tenure.json")
+    }
+    try configure()
+    let program = Installation(database: try await TestDatabase.clone(), folder: folder)
+    func found() async throws -> [Line] { try await examine(program, ends: 1).filter { $0.check == "configuration" } }
+    for text in ["hello-secret", "", TestCertificateAuthority.shared.root.pem] {
+      try folder.write(text, to: "key.p8")
+      let lines = try await found()
+      try #require(lines.count == 1, "\(lines)")
+      #expect(!lines[0].ok && lines[0].found.contains("key.p8 holds no private key on P-256"), "\(lines)")
+      #expect(lines[0].do?.contains("apps[1].app_store_server.private_key_file") == true)
+      #expect(!lines[0].found.contains("hello-secret"))
+      // It says what the command itself says.
+      try await program.run(["backfill", "app_store"], ends: 1)
+    }
+    try folder.write(SigningKey(.p256).pem, to: "key.p8")
+    #expect(try await found().allSatisfy(\.ok))
+    try configure("")
+    #expect(try await found().first?.found.contains("apps[1].bundle_id") == true)
+  }
+
   @Test("a database that does not answer, or is not migrated, is said without its password")
   func database() async throws {
     let folder = try TestFolder()

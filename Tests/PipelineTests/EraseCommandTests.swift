@@ -169,6 +169,83 @@ struct EraseCommandTests {
     await serving.end()
   }
 
+  /// Refused input that names somebody, of every source, in every place that an excerpt is cut from.
+  private func refused(naming id: String) -> [(source: String, line: String)] {
+    let quoted = id.unicodeScalars.map { $0.isASCII ? "\($0)" : "\\u00\(String($0.value, radix: 16))" }.joined()
+    let event = """
+      "kind":"ignored","occurred_at":"2025-01-15T00:00:00Z","store":"app_store","app":"video","environment":"Xcode"
+      """
+    return [
+      ("tenure", #"{"event_id":"bad","subscriber_id":"\#(id)"}"#), ("tenure", "{\"event_id\":\"\(id)\",\(event)}"),
+      ("tenure", #"{"event_id":"bad","subscriber_id":"\#(quoted)"}"#),
+      ("tenure", #"{"event_id":"bad","subscriber_id":"\#(id)"#), ("tenure", "no JSON of \(id)"),
+      ("revenuecat", #"{"event":{"app_user_id":"\#(id)","type":"TEST"}}"#),
+      ("revenuecat", #"{"event":{"id":"1","app_user_id":"\#(quoted)"}}"#),
+      ("revenuecat", #"["\#(id)"]"#), ("adapty", #"{"customer_user_id":"\#(id)","event_properties":{}}"#),
+      ("apphud", #"{"event":{},"user":{"user_id":"\#(id)"}}"#),
+      ("app_store", #"{"notificationType":"\#(id)","notificationUUID":"\#(id)"}"#),
+    ]
+      + (100..<220).map { length in
+        let padding = String(String(repeating: "a, bc ", count: 40).prefix(length))
+        return ("tenure", #"{"event_id":"bad","x":"\#(padding)","subscriber_id":"\#(id)"}"#)
+      }
+  }
+
+  @Test("refused input that names an erased person is counted and listed, but not shown, whatever it came by")
+  func refusedInput() async throws {
+    let program = try await installation(
+      """
+      { apps: [{ key: "video", bundle_id: "com.example.video",
+        sources: { app_store: {}, tenure: {}, revenuecat: {}, adapty: {}, apphud: {} } }] }
+      """)
+    try await program.ingest([Life("1", subscriber: "u-18").buys("2025-01-01", until: "2025-02-01")])
+    let gone = ["victim-77@example.com", "Zoë (77)"]
+    for id in gone { try await expect(erase(program, id), is: Erasure()) }
+    let known = gone + ["victim-778@example.com"]
+    var count = 0
+    for source in ["tenure", "revenuecat", "adapty", "apphud", "app_store"] {
+      let lines = known.flatMap { refused(naming: $0) }.filter { $0.source == source }.map(\.line)
+      let summary = try await program.ingest(
+        lines: lines, source: source, app: source == "tenure" ? nil : "video", ends: 3)
+      #expect(summary.rejected == lines.count, "\(source)")
+      count += lines.count
+    }
+    try await expect(places(program, holding: ["victim-77@", "victim-77…", "Zoë", "Zo\\u00"]), is: [])
+    let connection = try await program.connect()
+    let rows = try await connection.query("select excerpt, source from ingest.rejection")
+    #expect(rows.count == count)
+    // Another, whose id begins with the erased one, is shown.
+    for source in ["tenure", "revenuecat", "adapty", "apphud"] {
+      #expect(rows.contains { $0["source"] == source && $0["excerpt"]?.contains("victim-778@example.com") == true })
+    }
+    await connection.close()
+  }
+
+  @Test("what a receiver refuses is not shown either, though it was there before the erasure")
+  func refusedRequests() async throws {
+    let database = try await TestDatabase.clone()
+    let serving = try await Serving(
+      sources: Vendor.sources, environment: ["DATABASE_URL": database.connectionString])
+    let program = Installation(database: database, folder: serving.folder)
+    func post() async throws {
+      for vendor in Vendor.all {
+        for line in refused(naming: "victim-77@example.com") where line.source == vendor.name {
+          let answer = try await serving.post(line.line, to: "\(vendor.name)/video", headers: vendor.headers)
+          #expect(answer.status >= 400, "\(answer.text)")
+        }
+      }
+    }
+    try await post()
+    #expect(try await places(program, holding: ["victim-77"]) == ["ingest.rejection.excerpt"])
+    try await expect(erase(program, "victim-77@example.com").excerpts, is: 5)
+    try await post()
+    try await expect(places(program, holding: ["victim-77"]), is: [])
+    // The app had nothing stored when the first was refused.
+    let apps = try await program.lines("rejections", "app", ["--app", "video"])
+    #expect(apps.count == 10 && Set(apps) == ["video"], "\(apps)")
+    await serving.end()
+  }
+
   @Test("other ids of the same customer go with the id, and are dropped when they come again")
   func aliases() async throws {
     let program = try await installation(

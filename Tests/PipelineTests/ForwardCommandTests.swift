@@ -100,6 +100,18 @@ struct ForwardCommandTests {
 
   // MARK: -
 
+  @Test("an event that cannot be read is refused in the summary and in the log")
+  func unreadable() async throws {
+    let receiver = HTTPReceiver()
+    try await configure(receiver)
+    try await ingest(event("e1"), event("e2", transaction: "t2"))
+    try await connection.execute("update ingest.event set body = '{}' where event_id = 'e1'")
+    let outcome = try await run(["forward", "--once", "--json"])
+    #expect(try json(outcome) == counts(delivered: 1, refused: 1))
+    #expect(outcome.errors.contains("\"event_id\":\"e1\"") && outcome.errors.contains("cannot be read"))
+    #expect(!outcome.errors.contains("\"event_id\":\"e2\""))
+  }
+
   @Test("an event that comes in is measured and sent once, signed with both secrets, and the report shows it")
   func wholeWay() async throws {
     let receiver = HTTPReceiver()

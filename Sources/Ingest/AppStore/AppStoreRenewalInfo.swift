@@ -34,7 +34,7 @@ struct AppStoreRenewalInfo {
     }
     autoRenewProductID = try claims.string("autoRenewProductId")
     renewsAt = try claims.moment("renewalDate")
-    if let amount = try claims.milliunits("renewalPrice"), let currency = try claims.string("currency") {
+    if let amount = try claims.milliunits("renewalPrice"), let currency = try claims.currency("currency") {
       renewalPrice = Money(amount: amount, currency: currency)
     }
     switch try claims.integer("expirationIntent") {

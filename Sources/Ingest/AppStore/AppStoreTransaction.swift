@@ -48,8 +48,8 @@ struct AppStoreTransaction {
     groupID = try claims.string("subscriptionGroupIdentifier")
     purchasedAt = try claims.moment("purchaseDate")
     expiresAt = try claims.moment("expiresDate")
-    // A price without its currency cannot be added to anything: it is unknown.
-    if let amount = try claims.milliunits("price"), let currency = try claims.string("currency") {
+    // A price without its currency cannot be added to anything: it is unknown. So is one in what is no currency.
+    if let amount = try claims.milliunits("price"), let currency = try claims.currency("currency") {
       price = Money(amount: amount, currency: currency)
     }
     country = try claims.string("storefront")

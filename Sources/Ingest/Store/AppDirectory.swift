@@ -9,12 +9,7 @@ struct AppDirectory: Sendable {
   /// The keys whose apps are not in the database yet.
   private(set) var newKeys: Set<String> = []
 
-  /// The same directory with the numbers of the apps of a batch: taken from the database, or made for those with events.
-  func adding(_ items: [BatchItem], on connection: Connection) async throws -> AppDirectory {
-    try await adding(items.appKeys, mentioned: items.rejectedAppKeys, on: connection)
-  }
-
-  /// The same directory with the numbers of these apps.
+  /// The same directory with the numbers of these apps: taken from the database, or made.
   ///
   /// - Parameter mentioned: Apps that get no number when they have none.
   func adding(

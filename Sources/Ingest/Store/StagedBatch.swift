@@ -67,7 +67,10 @@ struct StagedBatch: Sendable {
         seen.append(Seen(kept.event, kept.payload, appID: appID, source: source, order: seen.count))
       case .rejection(let rejection):
         rejectionCount += 1
-        addRejection(rejection, item.place, source, rejection.app.flatMap { appIDs[$0] })
+        var rejection = rejection
+        let appID = rejection.app.flatMap { appIDs[$0] }
+        rejection.excerpt = erased.dropped(from: rejection.excerpt, appID: appID)
+        addRejection(rejection, item.place, source, appID)
       }
     }
     addEvents(seen, source)

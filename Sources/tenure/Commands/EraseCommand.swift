@@ -13,7 +13,8 @@ struct EraseCommand: Command {
       Gone for good are the id, other ids that a vendor told of the same customer, the app transaction ids of subscriptions that were theirs alone, the raw payloads of those
       subscriptions and whatever else names them, deliveries that wait, and excerpts of refused input. Transactions stay, under
       a random name, and so does every figure; the next tenure measure settles it. Digests of the ids are kept: when they come
-      again, they are dropped before anything is stored. What was sent to targets is theirs to erase.
+      again, they are dropped before anything is stored, and excerpts of refused input that name them are not kept. What was
+      sent to targets is theirs to erase.
       """)
 
   private let subscriber: String

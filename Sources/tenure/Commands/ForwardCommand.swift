@@ -85,6 +85,8 @@ struct ForwardCommand: Command {
         "error": .init(verdict.reason ?? ""),
       ]
       log.warning(words, fields)
+    case .lost(let target, let eventID, let reason):
+      log.warning("refused", ["target": .init(target), "event_id": .init(eventID), "error": .init(reason)])
     case .databaseLost(let error): log.warning("the database is away, and tried again", ["error": .init(error)])
     }
   }

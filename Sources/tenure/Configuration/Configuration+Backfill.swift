@@ -25,22 +25,9 @@ extension Configuration {
     }
     let configured = try ingestApps(.appStore)
     let sources = try apps.enumerated().flatMap { index, app -> [BackfillSource] in
-      guard key == nil || app.key == key, let server = app.appStoreServer else { return [] }
-      guard let bundleID = app.bundleID else {
-        throw ConfigurationError(
-          file: file,
-          problems: [.init(path: "apps[\(index)].bundle_id", message: "is missing: app_store_server needs it")])
-      }
-      guard let pem = FileManager.default.contents(atPath: server.privateKeyFile) else {
-        throw Failure("reading the key of the app \(app.key): \(server.privateKeyFile) cannot be read")
-      }
-      guard let signingKey = SigningKey(pem: Array(pem)) else {
-        throw Failure(
-          "reading the key of the app \(app.key): \(server.privateKeyFile) holds no private key on P-256; it is the file "
-            + "with the ending p8 that App Store Connect gives out once")
-      }
-      let key = AppStoreServerKey(
-        issuerID: server.issuerID, keyID: server.keyID, bundleID: bundleID, key: signingKey)
+      guard key == nil || app.key == key, let server = app.appStoreServer,
+        let key = try appStoreServerKey(ofApp: index, file: file), let bundleID = app.bundleID
+      else { return [] }
       return [StoreEnvironment.production, .sandbox].filter { configured[index].environments.contains($0) }
         .map { environment in
           var settings = AppStoreServer.Settings(environment)
@@ -57,5 +44,30 @@ extension Configuration {
           + "asked with, and lists Production or Sandbox")
     }
     return sources
+  }
+
+  /// The key that the App Store is asked with about an app; nil where none is configured.
+  ///
+  /// - Parameters:
+  ///   - index: The app's place in the configuration.
+  ///   - file: What messages call the configuration.
+  /// - Throws: ``Failure`` when its file cannot be read or holds no key; ``ConfigurationError`` when the bundle id is missing.
+  func appStoreServerKey(ofApp index: Int, file: String) throws -> AppStoreServerKey? {
+    let app = apps[index]
+    guard let server = app.appStoreServer else { return nil }
+    guard let bundleID = app.bundleID else {
+      throw ConfigurationError(
+        file: file,
+        problems: [.init(path: "apps[\(index)].bundle_id", message: "is missing: app_store_server needs it")])
+    }
+    guard let pem = FileManager.default.contents(atPath: server.privateKeyFile) else {
+      throw Failure("reading the key of the app \(app.key): \(server.privateKeyFile) cannot be read")
+    }
+    guard let key = SigningKey(pem: Array(pem)) else {
+      throw Failure(
+        "reading the key of the app \(app.key): \(server.privateKeyFile) holds no private key on P-256; it is the file "
+          + "with the ending p8 that App Store Connect gives out once")
+    }
+    return AppStoreServerKey(issuerID: server.issuerID, keyID: server.keyID, bundleID: bundleID, key: key)
   }
 }

@@ -22,15 +22,11 @@ struct Examination: Sendable {
     do {
       configuration = try context.configuration()
     } catch let error as ConfigurationError {
-      return error.problems.map {
-        .bad(
-          "configuration", "\(error.file): \($0.path.isEmpty ? "" : "\($0.path): ")\($0.message)",
-          do: "correct it in \(error.file); docs/configuration.md has every setting")
-      }
+      return problems(error)
     } catch {
       return [.bad("configuration", "\(error)", do: "correct \(context.configurationName)")]
     }
-    let first = [describe(configuration)] + certificates(of: configuration)
+    let first = describe(configuration) + certificates(of: configuration)
     do {
       // It may be of another version: what is asked of it is asked for carefully.
       return try await first + context.withDatabase(migrated: false) { try await findings(in: $0) }
@@ -43,15 +39,41 @@ struct Examination: Sendable {
     }
   }
 
-  private func describe(_ configuration: Configuration) -> Finding {
-    guard !configuration.apps.isEmpty else {
-      return .good("configuration", "no apps are configured: this is for trying out")
+  private func problems(_ error: ConfigurationError) -> [Finding] {
+    error.problems.map {
+      .bad(
+        "configuration", "\(error.file): \($0.path.isEmpty ? "" : "\($0.path): ")\($0.message)",
+        do: "correct it in \(error.file); docs/configuration.md has every setting")
     }
+  }
+
+  private func describe(_ configuration: Configuration) -> [Finding] {
+    guard !configuration.apps.isEmpty else {
+      return [.good("configuration", "no apps are configured: this is for trying out")]
+    }
+    let troubles = configuration.apps.indices.flatMap { backfillKey(ofApp: $0, in: configuration) }
+    guard troubles.isEmpty else { return troubles }
     let apps = configuration.apps.map { app in
       let sources = app.sources.keys.map(\.rawValue).sorted().joined(separator: ", ")
       return "\(app.key) (\(sources.isEmpty ? "no sources" : sources))"
     }
-    return .good("configuration", "\(context.configurationName): \(apps.joined(separator: "; "))")
+    return [.good("configuration", "\(context.configurationName): \(apps.joined(separator: "; "))")]
+  }
+
+  /// What is wrong with the key that `tenure backfill` asks the App Store with about an app.
+  private func backfillKey(ofApp index: Int, in configuration: Configuration) -> [Finding] {
+    do {
+      _ = try configuration.appStoreServerKey(ofApp: index, file: context.configurationName)
+      return []
+    } catch let error as ConfigurationError {
+      return problems(error)
+    } catch {
+      return [
+        .bad(
+          "configuration", "\(error)",
+          do: "put the key there, or correct apps[\(index)].app_store_server.private_key_file")
+      ]
+    }
   }
 
   // MARK: - Certificates
