@@ -67,8 +67,7 @@ struct DeliverySession: Sendable {
   ) async throws -> DeliverySession {
     let connection = try await Connection.open(connectionString, applicationName: "tenure forward")
     // A server that loses its client without a word must find out within seconds, for the sake of what it had claimed.
-    try await connection.execute(
-      "set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2")
+    try await connection.beNoticedWhenGone()
     let number = try await connection.query("select nextval('forward.claim_number') as number")[0].int("number")
     try await connection.query("select pg_advisory_lock($1::integer, $2::integer)", [.int(lockClass), .int(number)])
     return DeliverySession(connection: connection, number: number, rules: rules)
