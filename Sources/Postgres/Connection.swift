@@ -379,10 +379,12 @@ public actor Connection {
         guard let log, let message = PQresultErrorField(result, Int32(UInt8(ascii: "M"))) else { return }
         Unmanaged<NoticeLog>.fromOpaque(log).takeUnretainedValue().append(String(cString: message))
       }, Unmanaged.passUnretained(noticeLog).toOpaque())
-    // The time to connect is over when the server has let one in, and a pooler does so for a server that hangs.
+    // To libpq the time to connect is over when it has been let in, and a pooler does that for a server that hangs.
     let socket = SocketHandle(of: pointer)
     let watch = DispatchWorkItem { socket.drop() }
-    DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(10), execute: watch)
+    if let limit = timeToConnect(of: pointer) {
+      DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(limit), execute: watch)
+    }
     defer { watch.cancel() }
     let result = withExtendedLifetime(noticeLog) { QueryResult(PQexec(pointer, sessionSettings)) }
     guard result.status == PGRES_COMMAND_OK else {
@@ -393,6 +395,20 @@ public actor Connection {
         isConnectionLost: PQstatus(pointer) == CONNECTION_BAD)
     }
     return Opened(pointer: pointer, socket: socket, noticeLog: noticeLog)
+  }
+
+  /// How long connecting may take, in seconds; `nil` for no limit.
+  private static func timeToConnect(of pointer: OpaquePointer) -> Int? {
+    guard let options = PQconninfo(pointer) else { return nil }
+    defer { PQconninfoFree(options) }
+    var option = options
+    while let keyword = option.pointee.keyword {
+      if String(cString: keyword) == "connect_timeout" {
+        return option.pointee.val.flatMap { Int(String(cString: $0)) }.flatMap { $0 > 0 ? $0 : nil }
+      }
+      option = option.advanced(by: 1)
+    }
+    return nil
   }
 
   /// What is said of a connection that was left.

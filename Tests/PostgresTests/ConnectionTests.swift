@@ -400,6 +400,21 @@ private struct Stop: Error {
     #expect(error?.isConnectionLost == true)
   }
 
+  @Test("connecting ends in its time, too, when the server lets one in and then says nothing more")
+  func silentServer() async throws {
+    let proxy = try await TestDatabase.empty().proxy()
+    proxy.loseWhenReady()
+    // libpq's shortest.
+    let error = await #expect(throws: PostgresError.self) {
+      try await Connection.open(proxy.connectionString + " connect_timeout=2")
+    }
+    #expect(error?.isConnectionLost == true)
+    #expect(error?.description.contains("did not answer in time") == true, "\(error?.description ?? "")")
+    proxy.thaw()
+    let connection = try await Connection.open(proxy.connectionString + " connect_timeout=2")
+    #expect(try await connection.query("select 1 as one").count == 1)
+  }
+
   @Test(
     "a connection over TCP that is lost is known to be within a minute, unless the connection string says otherwise")
   func keepalives() async throws {

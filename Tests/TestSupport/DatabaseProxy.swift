@@ -9,6 +9,8 @@ public final class DatabaseProxy: Sendable {
     /// The ways that are open, by their numbers; false for one that passes nothing on any more.
     var ways: [Int: Bool] = [:]
     var isFrozen = false
+    /// Whether a new connection is lost once the server has let it in.
+    var losesReady = false
     var accepted = 0
     var descriptors: Set<Int32> = []
   }
@@ -78,8 +80,20 @@ public final class DatabaseProxy: Sendable {
     state.withLock { $0.isFrozen = true }
   }
 
+  /// From now on each new connection is let in, and after that nothing is passed on: as by a pooler whose server hangs.
+  public func loseWhenReady() { state.withLock { $0.losesReady = true } }
+
   /// From now on new connections are passed on again.
-  public func thaw() { state.withLock { $0.isFrozen = false } }
+  public func thaw() {
+    state.withLock { state in
+      state.isFrozen = false
+      state.losesReady = false
+    }
+  }
+
+  /// The end of what a server says when it has let one in: that it is ready for a query, outside of a transaction
+  /// (PostgreSQL's documentation, "Message Formats").
+  private static let ready = [UInt8(ascii: "Z"), 0, 0, 0, 5, UInt8(ascii: "I")]
 
   private func accept(on listener: Int32) -> Int32? {
     let client = Glibc.accept(listener, nil, nil)
@@ -132,6 +146,9 @@ public final class DatabaseProxy: Sendable {
             }
             guard sent > 0 else { break }
             offset += sent
+          }
+          if source == server, bytes[..<count].suffix(Self.ready.count).elementsEqual(Self.ready) {
+            self.state.withLock { if $0.losesReady { $0.ways[number] = false } }
           }
         }
       }
