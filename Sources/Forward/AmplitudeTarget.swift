@@ -73,7 +73,7 @@ public struct AmplitudeTarget: Target {
   /// What the status says, and by Amplitude's lists which of the events it is about.
   public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant) -> [Verdict] {
     let answer = JSONForm.read(Answer.self, from: response.body)
-    let words = (answer?.error).map { HTTPRequest.masking([apiKey], in: ChatMessage.line($0, longest: 200)) }
+    let words = ChatMessage.words(answer?.error, without: [apiKey])
     func reason(_ more: String? = nil) -> String {
       "Amplitude answered \(response.status)" + (words.map { ": \($0)" } ?? "") + (more.map { " (\($0))" } ?? "")
     }
@@ -85,13 +85,17 @@ public struct AmplitudeTarget: Target {
     case 400, 429:
       if let answer, let verdicts = verdicts(by: answer, carrying: parcels, reason) { return verdicts }
       if response.status == 429 { return all(.throttled(seconds: response.retryAfter(now: now), reason: reason())) }
-      if answer?.missingField == "api_key" || words?.lowercased().contains("api key") == true {
+      if answer?.missingField == "api_key" || answer?.error.map(isAboutProject) == true {
         return all(.paused(reason: reason()))
       }
       return all(parcels.count > 1 ? .divided(reason: reason()) : .refused(reason: reason()))
     case 413: return all(parcels.count > 1 ? .divided(reason: reason()) : .refused(reason: reason()))
     default: return all(Verdict(status: response.status, retryAfter: nil).saying(reason()))
     }
+  }
+
+  private func isAboutProject(_ words: String) -> Bool {
+    words.lowercased().contains("api key") || AnalyticsEvent.isAboutProject(words)
   }
 
   /// How long those wait that Amplitude throttles, in seconds, and those that are beyond a day's quota.

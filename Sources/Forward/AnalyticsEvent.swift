@@ -59,7 +59,7 @@ struct AnalyticsEvent {
     country = transaction?.country.value
     var properties: [String: Property] = [:]
     func say(_ name: String, _ text: String?) {
-      if let text, !text.isEmpty { properties[name] = .text(Self.cut(text)) }
+      if let text, !text.isBlank { properties[name] = .text(Self.cut(text)) }
     }
     say("app", event.app)
     say("store", event.store.rawValue)
@@ -97,14 +97,35 @@ struct AnalyticsEvent {
     !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 
+  /// Whether a service's words say that it does not know the project, or whoever speaks for it: what no other event of the
+  /// same target gets past.
+  static func isAboutProject(_ words: String) -> Bool {
+    let words = words.lowercased().replacing("_", with: " ")
+    return subjects.contains { subject in
+      troubles.contains { words.contains("\($0) \(subject)") }
+        || outcomes.contains { words.contains("\(subject) \($0)") || words.contains("\(subject) is \($0)") }
+    }
+  }
+
+  private static let subjects = [
+    "project", "api key", "api secret", "token", "secret", "credentials", "service account",
+  ]
+  private static let troubles = [
+    "no such", "unknown", "invalid", "missing", "wrong", "incorrect", "expired", "revoked",
+  ]
+  private static let outcomes = [
+    "unknown", "invalid", "missing", "wrong", "incorrect", "expired", "revoked", "required", "disabled", "not found",
+    "does not exist", "not recognized",
+  ]
+
   /// Whether an id is one that services refuse, since it mostly stands for a mistake of the sender
   /// (https://developer.mixpanel.com/reference/import-events, and likewise Amplitude).
   static func isPlaceholder(_ id: String) -> Bool {
-    placeholders.contains(id.trimmingCharacters(in: .whitespacesAndNewlines).lowercased())
+    id.isBlank || placeholders.contains(id.trimmingCharacters(in: .whitespacesAndNewlines).lowercased())
   }
 
   private static let placeholders: Set<String> = [
-    "", "-1", "0", "00000000-0000-0000-0000-000000000000", "[]", "{}", "anon", "anonymous", "false", "guest", "lmy47d",
+    "-1", "0", "00000000-0000-0000-0000-000000000000", "[]", "{}", "anon", "anonymous", "false", "guest", "lmy47d",
     "n/a", "na", "nan", "nil", "none", "null", "true", "undefined", "unknown",
   ]
 }

@@ -59,6 +59,6 @@ public struct Announcement: Sendable, Equatable {
     }
 
     /// The name, else the id.
-    public var title: String { name ?? id }
+    public var title: String { name.flatMap { $0.isBlank ? nil : $0 } ?? id }
   }
 }

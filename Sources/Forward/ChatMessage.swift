@@ -1,4 +1,5 @@
 import Foundation
+import HTTP
 import Vocabulary
 
 /// What a message to people says about an event: the same for every chat, before its own markup.
@@ -66,7 +67,7 @@ struct ChatMessage {
     func say(
       _ name: Name, _ label: String?, _ text: String?, link: String? = nil, shown: String? = nil
     ) {
-      guard let text, !text.isEmpty else { return }
+      guard let text, !text.isBlank else { return }
       values[name] = Value(text: Self.line(text), link: link)
       if let label {
         lines.append(Line(label: label, value: Value(text: Self.line(shown ?? text), link: link)))
@@ -74,6 +75,7 @@ struct ChatMessage {
     }
     let isPlanned = event.kind == .productChanged && event.detail.effective == "next_period"
     let products = [announcement.product, isPlanned ? announcement.nextProduct : nil].compactMap { $0?.title }
+      .filter { !$0.isBlank }
     // Cut here, so that neither pushes the other out.
     let longestProduct = Self.longestValue / max(products.count, 1) - " → ".count
     say(.event, nil, title)
@@ -96,14 +98,14 @@ struct ChatMessage {
     if let offer = event.transaction?.offer.value {
       say(
         .offer, "Offer",
-        [offer.type.rawValue.replacing("_", with: " "), offer.id].compactMap { $0 }.joined(
-          separator: " "))
+        [offer.type.rawValue.replacing("_", with: " "), offer.id].compactMap { $0 }.filter { !$0.isBlank }
+          .joined(separator: " "))
     }
     say(.country, "Country", event.transaction?.country.value)
-    let subscriber = event.subscriberID ?? event.appTransactionID ?? event.originalTransactionID
+    let subscriberID = event.subscriberID.flatMap { $0.isBlank ? nil : $0 }
     say(
-      .subscriber, "Subscriber", subscriber,
-      link: event.subscriberID.flatMap { id in
+      .subscriber, "Subscriber", subscriberID ?? event.appTransactionID ?? event.originalTransactionID,
+      link: subscriberID.flatMap { id in
         event.app.flatMap { subscriberURLs[$0] }.flatMap { Self.link($0, to: id) }
       })
     say(
@@ -162,6 +164,13 @@ struct ChatMessage {
     var text = String.UnicodeScalarView()
     text.append(contentsOf: scalars)
     return cut(String(text), to: longest)
+  }
+
+  /// What a service says in an answer, as one line in which no secret is shown; `nil` where it says nothing. Masked before
+  /// it is cut: what is left of a secret could be enough.
+  static func words(_ text: String?, without secrets: [String]) -> String? {
+    guard let text, !text.isBlank else { return nil }
+    return line(HTTPRequest.masking(secrets, in: text), longest: 200)
   }
 
   /// A text, cut with `…` where it would be longer than so many UTF-16 units once escaped. Never within a surrogate pair,

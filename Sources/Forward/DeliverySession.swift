@@ -9,17 +9,33 @@ struct HeldDelivery: Sendable {
   let claim: Int64
   let target: String
   let parcel: Parcel
+  let subscription: Int64
   let occurredAt: Instant?
   let failures: Int
   let failingSince: Instant?
   /// Why the last attempt was no delivery.
   let lastError: String?
+
+  /// - Parameters:
+  ///   - row: what the database keeps of it.
+  ///   - claim: the number of the session that has it.
+  init(_ row: Row, _ parcel: Parcel, claim: Int64) throws {
+    deliveryID = try row.int("delivery_id")
+    self.claim = claim
+    target = try row.text("target")
+    self.parcel = parcel
+    subscription = try row.int("subscription_key")
+    occurredAt = try row.optionalTimestamp("occurred_at").map { Instant(microseconds: $0) }
+    failures = Int(try row.int("failures"))
+    failingSince = try row.optionalTimestamp("failing_since").map { Instant(microseconds: $0) }
+    lastError = try row.optionalText("last_error")
+  }
 }
 
 /// What a session took.
 struct ClaimedDeliveries: Sendable {
-  /// What is to be sent.
-  var held: [HeldDelivery]
+  /// The deliveries of each request that is to be made, a target's in the order in which they are to leave.
+  var requests: [[HeldDelivery]]
   /// What was refused instead: its event is gone or cannot be read.
   var lost: [Lost]
   /// Whether anything was settled without being sent: what is due beside it was left for want of room.
@@ -65,6 +81,8 @@ struct Room: Sendable {
   let count: Int
   /// How many deliveries a request may carry at most.
   var limit = Int.max
+  /// How many requests may be made of them at most.
+  var requests = Int.max
 }
 
 /// The forwarder's session with the database.
@@ -85,8 +103,7 @@ struct DeliverySession: Sendable {
   ) async throws -> DeliverySession {
     let connection = try await Connection.open(connectionString, applicationName: "tenure forward")
     // A server that loses its client without a word must find out within seconds, for the sake of what it had claimed.
-    try await connection.execute(
-      "set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2")
+    try await connection.beNoticedWhenGone()
     let number = try await connection.query("select nextval('forward.claim_number') as number")[0].int("number")
     try await connection.query("select pg_advisory_lock($1::integer, $2::integer)", [.int(lockClass), .int(number)])
     return DeliverySession(connection: connection, number: number, rules: rules)
@@ -119,8 +136,9 @@ struct DeliverySession: Sendable {
         guard let meter = meters[room.target.configuration.name], meter.allowance > 0 else {
           return nil
         }
-        let count = min(room.count, Int(clamping: meter.allowance) * room.target.batchSize)
-        return Room(target: room.target, count: count, limit: room.limit)
+        let requests = min(room.requests, Int(clamping: meter.allowance))
+        let count = min(room.count, requests * room.target.batchSize)
+        return Room(target: room.target, count: count, limit: room.limit, requests: requests)
       }
       let names = room.map { Optional($0.target.configuration.name) }
       let counts = room.map { Int64($0.count) }
@@ -132,7 +150,7 @@ struct DeliverySession: Sendable {
         ])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
       let (made, lost) = try Self.makeBodies(of: unmade, targets: targets, rules: rules, on: connection)
-      var deliveries: [HeldDelivery] = try rows.compactMap { row in
+      let deliveries: [HeldDelivery] = try rows.compactMap { row in
         let deliveryID = try row.int("delivery_id")
         let target = try row.text("target")
         guard
@@ -142,34 +160,19 @@ struct DeliverySession: Sendable {
             })
         else { return nil }
         parcel.destination = try targets[target].flatMap { try Self.destination(of: $0, row) }
-        return HeldDelivery(
-          deliveryID: deliveryID, claim: number, target: target, parcel: parcel,
-          occurredAt: try row.optionalTimestamp("occurred_at").map { Instant(microseconds: $0) },
-          failures: Int(try row.int("failures")),
-          failingSince: try row.optionalTimestamp("failing_since").map {
-            Instant(microseconds: $0)
-          },
-          lastError: try row.optionalText("last_error"))
+        return try HeldDelivery(row, parcel, claim: number)
       }
-      // As they happened, as far as they are sent together.
-      deliveries.sort {
-        ($0.occurredAt?.microseconds ?? .max, $0.deliveryID) < (
-          $1.occurredAt?.microseconds ?? .max, $1.deliveryID
-        )
-      }
-      for room in room {
+      let requests = try room.flatMap { room -> [[HeldDelivery]] in
         let name = room.target.configuration.name
-        guard let meter = meters[name] else { continue }
         let own = deliveries.filter { $0.target == name }
-        let batches = room.target.batches(of: own.map(\.parcel), limit: room.limit).prefix(
-          Int(clamping: meter.allowance))
-        let kept = batches.reduce(0, +)
-        let left = Set(own.dropFirst(kept).map(\.deliveryID))
-        deliveries.removeAll { left.contains($0.deliveryID) }
+        let requests = room.target.requests(for: own, limit: room.limit, atMost: room.requests)
+        let kept = Set(requests.joined().map(\.deliveryID))
+        let left = own.map(\.deliveryID).filter { !kept.contains($0) }
         try Self.release(left.sorted(), claimedBy: number, on: connection)
-        try meter.spend(Int64(batches.count), of: room.target, at: now, on: connection)
+        try meters[name]?.spend(Int64(requests.count), of: room.target, at: now, on: connection)
+        return requests
       }
-      return ClaimedDeliveries(held: deliveries, lost: lost, isMoreLikely: made.count < unmade.count)
+      return ClaimedDeliveries(requests: requests, lost: lost, isMoreLikely: made.count < unmade.count)
     }
   }
 
@@ -207,7 +210,7 @@ struct DeliverySession: Sendable {
     guard !targets.isEmpty else { return [:] }
     let rows = try connection.query(
       """
-      select name, paced_until, ($2::timestamptz at time zone 'UTC')::date + 1 as tomorrow,
+      select name, paced_until,
         case when quota_on = ($2::timestamptz at time zone 'UTC')::date then quota_used else 0 end as quota_used
       from forward.target
       where name = any($1)
@@ -225,9 +228,13 @@ struct DeliverySession: Sendable {
         try connection.query(
           """
           update forward.target
-          set held_until = greatest(held_until, (($2::timestamptz at time zone 'UTC')::date + 1) at time zone 'UTC')
-          where name = $1
-          """, [.text(name), .text(now.description)])
+          set held_until = \(TargetRegister.endOfQuota), last_error = $2, last_error_at = $3::timestamptz
+          where name = $1 and (held_until is null or held_until <= $3::timestamptz)
+          """,
+          [
+            .text(name), .text("the day's limit, per_day of its pace, is used up: the next day of UTC has its own"),
+            .text(now.description),
+          ])
         continue
       }
       let pace = target.pace?.allowance(at: now, next: next) ?? .max

@@ -89,9 +89,7 @@ public struct DiscordTarget: Target {
   /// What the status says, with Discord's words where they are any.
   public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant) -> [Verdict] {
     let answer = JSONForm.read(Answer.self, from: response.body)
-    let words = (answer?.message).map { ChatMessage.line($0, longest: 200) }.flatMap { words in
-      secrets.contains { words.contains($0) } ? nil : words
-    }
+    let words = ChatMessage.words(answer?.message, without: secrets)
     let reason = "Discord answered \(response.status)\(words.map { ": \($0)" } ?? "")"
     let verdict: Verdict =
       switch response.status {

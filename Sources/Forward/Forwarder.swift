@@ -72,20 +72,32 @@ public struct Forwarder: Sendable {
     _ = try await work(until: nil)
   }
 
-  /// The requests that ``runOnce()`` would make first, with secrets masked. Changes nothing.
+  /// The requests that ``runOnce()`` makes when all that it sends is taken, with secrets masked. Changes nothing.
   public func preview() async throws -> [(target: String, request: String)] {
     let now = now()
     let connection = try await Connection.open(connectionString)
     let names = targets.map { Optional($0.configuration.name) }
-    let due = try await connection.transaction(.repeatableRead) { connection in
+    let (due, used) = try await connection.transaction(.repeatableRead) {
+      connection -> ([HeldDelivery], [String: Int]) in
       let rows = try connection.query(
         """
-        select delivery.delivery_id, delivery.target, delivery.event_id, delivery.body, target.moved_from,
-          target.moved_to
+        select delivery.delivery_id, delivery.target, delivery.event_id, delivery.subscription_key, delivery.body,
+          delivery.failures, delivery.failing_since, delivery.last_error, delivery.occurred_at, target.moved_from,
+          target.moved_to,
+          case when target.quota_on = ($2 at time zone 'UTC')::date then target.quota_used else 0 end as quota_used
         from forward.delivery
         inner join forward.target on target.name = delivery.target
         where delivery.target = any($1) and delivery.state = 'waiting' and target.state = 'active'
           and delivery.due_at <= $2 and (target.held_until is null or target.held_until <= $2)
+          and not (
+            target.is_ordered
+            and exists (
+              select from forward.delivery as earlier
+              where earlier.target = delivery.target and earlier.subscription_key = delivery.subscription_key
+                and earlier.state = 'waiting' and earlier.due_at > $2
+                and (earlier.occurred_at, earlier.delivery_id) < (delivery.occurred_at, delivery.delivery_id)
+            )
+          )
         order by delivery.due_at, delivery.delivery_id
         """, [.texts(names), .timestamp(microseconds: now.microseconds)])
       let unmade = try rows.filter { $0["body"] == nil }.map { try $0.int("delivery_id") }
@@ -94,28 +106,29 @@ public struct Forwarder: Sendable {
           ($0.deliveryID, $0.announcement)
         },
         uniquingKeysWith: { first, _ in first })
-      return try rows.compactMap { row -> (target: String, parcel: Parcel)? in
+      let used = Dictionary(
+        try rows.map { try ($0.text("target"), Int($0.int("quota_used"))) }, uniquingKeysWith: { first, _ in first })
+      let due = try rows.compactMap { row -> HeldDelivery? in
         let name = try row.text("target")
         guard let target = targets.first(where: { $0.configuration.name == name }) else { return nil }
         let destination = try DeliverySession.destination(of: target, row)
         if let body = try row.optionalText("body") {
-          return (name, Parcel(eventID: try row.text("event_id"), body: body, destination: destination))
+          let parcel = Parcel(eventID: try row.text("event_id"), body: body, destination: destination)
+          return try HeldDelivery(row, parcel, claim: 0)
         }
         guard let announcement = try settled[row.int("delivery_id")] else { return nil }
-        return (
-          name,
-          Parcel(
-            eventID: announcement.event.eventID, body: target.body(for: announcement), destination: destination)
-        )
+        let parcel = Parcel(
+          eventID: announcement.event.eventID, body: target.body(for: announcement), destination: destination)
+        return try HeldDelivery(row, parcel, claim: 0)
       }
+      return (due, used)
     }
     await connection.close()
     return targets.flatMap { target -> [(target: String, request: String)] in
       let name = target.configuration.name
-      var left = due.filter { $0.target == name }.map(\.parcel)
-      return target.batches(of: left).map { count in
-        defer { left.removeFirst(count) }
-        return (name, target.outgoing(Array(left.prefix(count)), at: now).masked)
+      let left = target.configuration.dailyQuota.map { max(0, Int($0) - used[name, default: 0]) }
+      return target.requests(for: due.filter { $0.target == name }, atMost: left ?? .max).map { request in
+        (name, target.outgoing(request.map(\.parcel), at: now).masked)
       }
     }
   }
@@ -249,15 +262,10 @@ public struct Forwarder: Sendable {
       course.nextLook = .now + .seconds(1)
     }
     let counts = course.inHand.values.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
-    let room = exchange.lanes.compactMap { lane -> Room? in
-      let count = lane.capacity - counts[lane.name, default: 0]
-      // Not for a few at a time: each taking costs the database the same, however many there are.
-      return lane.isStopped || count < (lane.capacity + 1) / 2
-        ? nil : Room(target: lane.target, count: count, limit: lane.limit)
-    }
+    let room = exchange.lanes.filter { !$0.isStopped }.compactMap { $0.room(beside: counts[$0.name, default: 0]) }
     guard !room.isEmpty else { return cutoff != nil && course.inHand.isEmpty && course.ended.isEmpty }
     let now = now()
-    var claimed: [HeldDelivery]
+    var claimed: [[HeldDelivery]]
     var isMoreLikely: Bool
     repeat {
       let taken = try await session.claim(
@@ -266,13 +274,13 @@ public struct Forwarder: Sendable {
         report(.lost(target: lost.target, eventID: lost.eventID, reason: ClaimedDeliveries.Lost.reason))
       }
       course.summary.refused += taken.lost.count
-      (claimed, isMoreLikely) = (taken.held, taken.isMoreLikely)
+      (claimed, isMoreLikely) = (taken.requests, taken.isMoreLikely)
       // Nothing that would end and bring the next look: what stands behind it is due all the same.
     } while claimed.isEmpty && isMoreLikely && !Task.isCancelled
-    for delivery in claimed { course.inHand[delivery.deliveryID] = delivery.target }
+    for delivery in claimed.joined() { course.inHand[delivery.deliveryID] = delivery.target }
     for lane in exchange.lanes {
-      let deliveries = claimed.filter { $0.target == lane.name }
-      if !deliveries.isEmpty { lane.send(deliveries) }
+      let requests = claimed.filter { $0.first?.target == lane.name }
+      if !requests.isEmpty { lane.send(requests) }
     }
     // What only waits for its target's pace is due, and this pass sends it.
     let paced = targets.filter { $0.pace != nil }.map(\.configuration.name)

@@ -18,7 +18,8 @@ final class Lane: Sendable {
   }
 
   private struct State {
-    var queue: [HeldDelivery] = []
+    /// The deliveries of each request that is still to be made.
+    var queue: [[HeldDelivery]] = []
     var underWay = 0
     var isStopped = false
     /// How many deliveries a request may carry after requests were too large; `nil` while none was.
@@ -50,18 +51,30 @@ final class Lane: Sendable {
   var name: String { target.configuration.name }
 
   /// How many deliveries it takes in hand: enough that it need not wait for the database, and no more than it can send
-  /// in a few rounds.
+  /// in a few rounds; of a target with a pace what one request can carry.
   var capacity: Int {
-    if let pace = target.pace { return target.batchSize * Int(pace.burst) }
+    if target.pace != nil { return target.batchSize }
     return target.batchSize == 1 ? width * 16 : 2 * target.batchSize
+  }
+
+  /// What it takes when it has so many deliveries in hand; `nil` for nothing.
+  func room(beside inHand: Int) -> Room? {
+    // Its pace is kept when a request is taken, so one is taken when it can leave at once: what gathered behind a slow
+    // answer would go in a burst.
+    if target.pace != nil {
+      return inHand == 0 ? Room(target: target, count: capacity, limit: limit, requests: 1) : nil
+    }
+    // Whole requests, and not a few at a time: each taking costs the database the same, however many there are.
+    let count = (capacity - inHand) / target.batchSize * target.batchSize
+    return count < (capacity + 1) / 2 ? nil : Room(target: target, count: count, limit: limit)
   }
 
   /// How many deliveries a request may carry at most.
   var limit: Int { state.withLock { $0.limit ?? .max } }
 
-  /// Puts deliveries at the end of the queue.
-  func send(_ deliveries: [HeldDelivery]) {
-    state.withLock { $0.queue += deliveries }
+  /// Puts requests at the end of the queue.
+  func send(_ requests: [[HeldDelivery]]) {
+    state.withLock { $0.queue += requests }
     advance()
   }
 
@@ -77,7 +90,7 @@ final class Lane: Sendable {
   func takeBack() -> [HeldDelivery] {
     state.withLock { state in
       defer { state.queue = [] }
-      return state.queue
+      return Array(state.queue.joined())
     }
   }
 
@@ -99,11 +112,15 @@ final class Lane: Sendable {
 
   private func next() -> [HeldDelivery]? {
     state.withLock { state in
-      guard !state.isStopped, state.underWay < width, !state.queue.isEmpty else { return nil }
+      guard !state.isStopped, state.underWay < width, var batch = state.queue.first else { return nil }
       state.underWay += 1
-      let parcels = state.queue.prefix(min(target.batchSize, state.limit ?? .max)).map(\.parcel)
-      let batch = Array(state.queue.prefix(target.batch(of: parcels[...])))
-      state.queue.removeFirst(batch.count)
+      state.queue.removeFirst()
+      if let limit = state.limit, batch.count > limit {
+        // Requests have turned out to be too large since it was taken.
+        let count = target.batch(of: batch.prefix(limit).map(\.parcel)[...])
+        state.queue.insert(Array(batch.dropFirst(count)), at: 0)
+        batch = Array(batch.prefix(count))
+      }
       return batch
     }
   }

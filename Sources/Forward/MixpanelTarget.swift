@@ -70,12 +70,11 @@ public struct MixpanelTarget: Target {
       body: Array("[\(parcels.map(\.body).joined(separator: ","))]".utf8), secrets: [credentials, token])
   }
 
-  /// What the status says. A 400 refuses those that it names, and has taken the others.
+  /// What the status says. A 400 refuses those that it names, and has taken the others; one about the project is for all.
   public func verdicts(on response: HTTPResponse, carrying parcels: [Parcel], at now: Instant) -> [Verdict] {
     let answer = JSONForm.read(Answer.self, from: response.body)
     func said(_ words: String?) -> String {
-      guard let words, !words.isEmpty else { return "" }
-      return ": " + HTTPRequest.masking([credentials, token], in: ChatMessage.line(words, longest: 200))
+      ChatMessage.words(words, without: [credentials, token]).map { ": \($0)" } ?? ""
     }
     let reason = "Mixpanel answered \(response.status)"
     func all(_ verdict: Verdict) -> [Verdict] { parcels.map { _ in verdict } }
@@ -92,10 +91,11 @@ public struct MixpanelTarget: Target {
           failed[index].map { .refused(reason: reason + said($0)) } ?? .delivered
         }
       }
-      // Of an answer that cannot be read nobody knows whom it refuses. What is sent again is the same to Mixpanel.
-      return all(
-        answer == nil && parcels.count > 1
-          ? .divided(reason: reason) : .refused(reason: reason + said(answer?.error)))
+      if let words = answer?.error, AnalyticsEvent.isAboutProject(words) {
+        return all(.paused(reason: reason + said(words)))
+      }
+      // Of an answer that names nobody it is not known whom it refuses. What is sent again is the same to Mixpanel.
+      fallthrough
     case 413:
       return all(
         parcels.count > 1

@@ -64,20 +64,6 @@ extension Target {
     request.tls = configuration.tls
     return request
   }
-
-  /// How many of these deliveries each of the next requests carries.
-  ///
-  /// - Parameter limit: how many one request may carry at most, beside what the target says.
-  func batches(of parcels: [Parcel], limit: Int = .max) -> [Int] {
-    var counts: [Int] = []
-    var start = 0
-    while start < parcels.count {
-      let count = batch(of: parcels[start..<min(parcels.count, start + min(batchSize, limit))])
-      counts.append(count)
-      start += count
-    }
-    return counts
-  }
 }
 
 extension ArraySlice<Parcel> {

@@ -35,6 +35,9 @@ public struct TargetRegister: Sendable {
     self.connection = connection
   }
 
+  /// In SQL, the moment up to which a target is held whose day's limit is used up.
+  static let endOfQuota = "((quota_on + 1)::timestamp at time zone 'UTC')"
+
   /// Puts down the targets of the configuration: those it has not known exist from now on, and those that are no longer
   /// configured get no further deliveries.
   ///
@@ -88,6 +91,12 @@ public struct TargetRegister: Sendable {
             Parameter(target.minimumAmount?.value), .bool(target.isOrdered), Parameter(target.digest?.at),
             Parameter(target.digest?.timezone),
           ])
+        // A day's limit that was raised or taken away holds nothing any more.
+        try connection.query(
+          """
+          update forward.target set held_until = null, last_error = null, last_error_at = null
+          where name = $1 and held_until = \(Self.endOfQuota) and ($2::bigint is null or quota_used < $2)
+          """, [.text(target.name), target.dailyQuota.map { .int($0) } ?? nil])
       }
       try connection.query(
         "update forward.target set is_configured = false where is_configured and name <> all($1)",

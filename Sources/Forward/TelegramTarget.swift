@@ -7,7 +7,8 @@ public struct TelegramTarget: Target {
   /// What the configuration says.
   public let configuration: TargetConfiguration
   private let url: String
-  private let token: String
+  /// The bot's token, and of it what follows the bot's number.
+  private let secrets: [String]
   private let chatID: String
   private let template: ChatTemplate?
 
@@ -25,7 +26,7 @@ public struct TelegramTarget: Target {
     else { throw configuration.problem("chat_id", "the chat's number is needed, such as -1001234567890, or @channel") }
     let base = try configuration.base("https://api.telegram.org")
     self.configuration = configuration
-    self.token = token
+    secrets = [token] + token.split(separator: ":").dropFirst().filter { $0.count > 5 }.map(String.init)
     self.chatID = chatID
     template = try ChatTemplate(configuration, markup: .html, longest: 4096)
     url = "\(base)/bot\(token)/sendMessage"
@@ -115,7 +116,7 @@ public struct TelegramTarget: Target {
     let body = parcels.count == 1 ? parcels[0].body : Self.joined(parcels)
     return HTTPRequest(
       url: url, headers: [.init("content-type", "application/json")],
-      body: Array("{\"chat_id\":\(chatText),\(body.dropFirst())".utf8), secrets: [token])
+      body: Array("{\"chat_id\":\(chatText),\(body.dropFirst())".utf8), secrets: secrets)
   }
 
   /// Several messages as one, an empty line between them.
@@ -149,8 +150,8 @@ public struct TelegramTarget: Target {
     }
     let status = isAccepted ? answer?.errorCode ?? 400 : response.status
     let words = answer?.description ?? ""
-    let said = HTTPRequest.masking([token], in: ChatMessage.line(words, longest: 200))
-    let reason = "Telegram answered \(status)\(said.isEmpty ? "" : ": \(said)")"
+    let said = ChatMessage.words(words, without: secrets)
+    let reason = "Telegram answered \(status)\(said.map { ": \($0)" } ?? "")"
     switch status {
     case 429:
       return .throttled(seconds: answer?.parameters?.seconds ?? response.retryAfter(now: now), reason: reason)

@@ -63,12 +63,4 @@ public struct HTTPRequest: Sendable, Equatable {
     let text = lines.joined(separator: "\n") + "\n\n" + String(decoding: body, as: UTF8.self)
     return Self.masking(secrets, in: text)
   }
-
-  /// A text without what must not be shown, neither as it is nor as a string of JSON has it.
-  public static func masking(_ secrets: [String], in text: String) -> String {
-    secrets.filter { !$0.isEmpty }.reduce(text) { text, secret in
-      let escaped = secret.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-      return [escaped.replacing("/", with: "\\/"), escaped, secret].reduce(text) { $0.replacing($1, with: "…") }
-    }
-  }
 }

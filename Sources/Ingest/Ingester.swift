@@ -97,6 +97,12 @@ public actor Ingester {
     return try await store(staged(items, receivedAt: now()), namesNew: true).items
   }
 
+  /// Stores as ``storeEach(_:)``, and leaves a connection that takes longer than a while: this then throws as when it is
+  /// lost, and what was sent may be stored all the same.
+  public func storeEach(_ items: [BatchItem], within patience: Duration) async throws -> [StoredItem] {
+    try await connection.within(patience) { try await storeEach(items) }
+  }
+
   // MARK: - Storing
 
   /// The keys of the apps that a batch puts down: those of its events, and of what it refuses those that are configured.

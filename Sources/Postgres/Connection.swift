@@ -9,6 +9,7 @@ public actor Connection {
   private let executor: ConnectionExecutor
   private var pointer: OpaquePointer?
   private let cancelHandle: CancelHandle
+  private let socket: SocketHandle
   private let noticeLog: NoticeLog
 
   /// The queue's executor: the connection's calls may block it and nothing else.
@@ -20,6 +21,7 @@ public actor Connection {
   /// handed over once.
   private struct Opened: @unchecked Sendable {
     let pointer: OpaquePointer
+    let socket: SocketHandle
     let noticeLog: NoticeLog
   }
 
@@ -27,8 +29,8 @@ public actor Connection {
   ///
   /// - Parameters:
   ///   - connectionString: any libpq connection string: a URI or `key=value` pairs. What it does not say is taken from
-  ///     libpq's environment variables and password file; the time to connect is limited to ten seconds unless it says
-  ///     otherwise.
+  ///     libpq's environment variables and password file. Unless it says otherwise the time to connect is limited to ten
+  ///     seconds, and a server that is out of reach is taken for gone after a minute.
   ///   - applicationName: what the server's activity view shows, unless the string names another.
   /// - Throws: ``PostgresError``. The connection string is never part of it.
   public static func open(
@@ -53,6 +55,7 @@ public actor Connection {
   private init(_ opened: Opened, executor: ConnectionExecutor) {
     self.executor = executor
     pointer = opened.pointer
+    socket = opened.socket
     noticeLog = opened.noticeLog
     cancelHandle = CancelHandle(of: opened.pointer)
     cancelHandle.enlist()
@@ -68,8 +71,13 @@ public actor Connection {
     cancelHandle.delist()
     cancelHandle.free()
     PQfinish(pointer)
+    socket.free()
     self.pointer = nil
   }
+
+  /// Leaves the connection from any thread, without waiting for the server: the statement that is running, and later ones,
+  /// fail as on a connection that is lost. The server learns of it when it next looks.
+  public nonisolated func drop() { socket.drop() }
 
   /// Asks the server to stop the statement that is running, from any thread. The statement then throws a
   /// ``PostgresError`` whose `isCancelled` is true. Does nothing when none is running.
@@ -306,7 +314,7 @@ public actor Connection {
 
   private func connectionError(_ pointer: OpaquePointer, _ context: String) -> PostgresError {
     PostgresError(
-      message: Self.firstLines(PQerrorMessage(pointer)), context: context,
+      message: socket.isDropped ? Self.noAnswer : Self.firstLines(PQerrorMessage(pointer)), context: context,
       isConnectionLost: PQstatus(pointer) == CONNECTION_BAD)
   }
 
@@ -348,11 +356,10 @@ public actor Connection {
   private static func connect(_ connectionString: String, applicationName: String) throws -> Opened {
     let context = "connecting to PostgreSQL"
     let password = try password(in: connectionString, context)
-    // What comes later wins: the string overrides the time limit and cannot override the encoding.
-    let options = [
-      ("connect_timeout", "10"), ("fallback_application_name", applicationName), ("dbname", connectionString),
-      ("client_encoding", "UTF8"),
-    ]
+    // What comes later wins: the string overrides the time limits and cannot override the encoding.
+    let options =
+      [("connect_timeout", "10"), ("fallback_application_name", applicationName)] + lossSettings
+      + [("dbname", connectionString), ("client_encoding", "UTF8")]
     let pointer = withCStrings(options.map(\.0)) { keys in
       withCStrings(options.map(\.1)) { values in PQconnectdbParams(keys, values, 1) }
     }
@@ -372,14 +379,47 @@ public actor Connection {
         guard let log, let message = PQresultErrorField(result, Int32(UInt8(ascii: "M"))) else { return }
         Unmanaged<NoticeLog>.fromOpaque(log).takeUnretainedValue().append(String(cString: message))
       }, Unmanaged.passUnretained(noticeLog).toOpaque())
+    // To libpq the time to connect is over when it has been let in, and a pooler does that for a server that hangs.
+    let socket = SocketHandle(of: pointer)
+    let watch = DispatchWorkItem { socket.drop() }
+    if let limit = timeToConnect(of: pointer) {
+      DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(limit), execute: watch)
+    }
+    defer { watch.cancel() }
     let result = withExtendedLifetime(noticeLog) { QueryResult(PQexec(pointer, sessionSettings)) }
     guard result.status == PGRES_COMMAND_OK else {
       defer { PQfinish(pointer) }
       throw PostgresError(
-        sqlState: result.field("C"), message: firstLines(PQerrorMessage(pointer)), context: "setting up the session")
+        sqlState: result.field("C"),
+        message: socket.isDropped ? noAnswer : firstLines(PQerrorMessage(pointer)), context: "setting up the session",
+        isConnectionLost: PQstatus(pointer) == CONNECTION_BAD)
     }
-    return Opened(pointer: pointer, noticeLog: noticeLog)
+    return Opened(pointer: pointer, socket: socket, noticeLog: noticeLog)
   }
+
+  /// How long connecting may take, in seconds; `nil` for no limit.
+  private static func timeToConnect(of pointer: OpaquePointer) -> Int? {
+    guard let options = PQconninfo(pointer) else { return nil }
+    defer { PQconninfoFree(options) }
+    var option = options
+    while let keyword = option.pointee.keyword {
+      if String(cString: keyword) == "connect_timeout" {
+        return option.pointee.val.flatMap { Int(String(cString: $0)) }.flatMap { $0 > 0 ? $0 : nil }
+      }
+      option = option.advanced(by: 1)
+    }
+    return nil
+  }
+
+  /// What is said of a connection that was left.
+  private static let noAnswer = "the server did not answer in time, and the connection was left"
+
+  /// When a connection over TCP counts as lost: where nothing has come for half a minute the other side's system is probed,
+  /// and what it has not confirmed for a minute it does not get. Without them that takes a quarter of an hour, and where
+  /// one only waits for an answer, two hours.
+  private static let lossSettings = [
+    ("keepalives_idle", "30"), ("keepalives_interval", "10"), ("keepalives_count", "3"), ("tcp_user_timeout", "60000"),
+  ]
 
   /// Results are read as text: these settings fix how it is written.
   private static let sessionSettings = """

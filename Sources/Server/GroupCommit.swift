@@ -21,6 +21,7 @@ actor GroupCommit {
   private let report: @Sendable (Result<Int, any Error>) -> Void
   private var ingester: Ingester?
   private let patience: Duration
+  private let answerTime: Duration
   private var waiting: [Waiting] = []
   private var unanswered: [Int: CheckedContinuation<[StoredItem], any Error>] = [:]
   private var lastNumber = 0
@@ -28,13 +29,17 @@ actor GroupCommit {
 
   /// - Parameters:
   ///   - patience: How long a request waits for the database at least; at most it is twice that.
+  ///   - answerTime: How long a connection may take for a transaction. One that has not answered by then is left and what
+  ///     waits stored over a new one, before its senders are told to come again.
   ///   - open: Makes an ingester with a new connection.
   ///   - report: Told of each transaction: how many requests it stored, or why it failed.
   init(
-    patience: Duration = .seconds(10), open: @escaping @Sendable () async throws -> Ingester,
+    patience: Duration = .seconds(10), answerTime: Duration = .seconds(8),
+    open: @escaping @Sendable () async throws -> Ingester,
     report: @escaping @Sendable (Result<Int, any Error>) -> Void
   ) {
     self.patience = patience
+    self.answerTime = answerTime
     self.open = open
     self.report = report
   }
@@ -119,12 +124,12 @@ actor GroupCommit {
     for number in late { answer(number, .failure(NoAnswer())) }
   }
 
-  /// Stores items, and tries once more on a new connection when the one there was is lost: storing again what was stored
-  /// does no harm.
+  /// Stores items, and tries once more on a new connection when the one there was is lost or does not answer: storing again
+  /// what was stored does no harm.
   private func attempt(_ items: [BatchItem]) async throws -> [StoredItem] {
     if let ingester {
       do {
-        return try await ingester.storeEach(items)
+        return try await ingester.storeEach(items, within: answerTime)
       } catch let error as PostgresError where error.isConnectionLost {
         self.ingester = nil
       }
@@ -132,7 +137,7 @@ actor GroupCommit {
     let opened = try await open()
     ingester = opened
     do {
-      return try await opened.storeEach(items)
+      return try await opened.storeEach(items, within: answerTime)
     } catch let error as PostgresError where error.isConnectionLost {
       ingester = nil
       throw error

@@ -25,6 +25,8 @@ public final class Server: Sendable {
     public var afterStoring: [SQLFile] = []
     /// How long a request may take to come whole.
     public var requestTime = Duration.seconds(30)
+    /// How long the database may take to answer. A connection that has not by then is left for a new one.
+    public var databaseTime = Duration.seconds(8)
     /// How many connections each listener holds open; further ones wait to be accepted.
     public var connections = 4096
     /// How many chains of certificates that are not known are verified in a second.
@@ -62,15 +64,21 @@ public final class Server: Sendable {
     now: @escaping @Sendable () -> Instant, report: @escaping @Sendable (ServerReport) -> Void
   ) throws {
     let metrics = Metrics(startedAt: now())
-    let health = Health(readiness: Readiness(open: open))
+    let health = Health(readiness: Readiness(patience: settings.databaseTime, open: open))
     var receivers: [Source: EventReceiver] = [:]
     var commits: [Source: GroupCommit] = [:]
     for source in Set(settings.endpoints.map(\.source)) {
       receivers[source] = EventReceiver(chainsPerSecond: settings.chainsPerSecond, now: now)
       let apps = settings.endpoints.filter { $0.source == source }.map(\.app)
-      commits[source] = GroupCommit {
-        Ingester(
-          try await open(), source: source, apps: apps, afterStoring: settings.afterStoring, now: now,
+      commits[source] = GroupCommit(answerTime: settings.databaseTime) {
+        let connection = try await open()
+        // What is left may be half done, and would keep what is stored again waiting.
+        try await connection.within(settings.databaseTime) {
+          try await connection.beNoticedWhenGone()
+          try await connection.execute("set idle_in_transaction_session_timeout = '10s'")
+        }
+        return Ingester(
+          connection, source: source, apps: apps, afterStoring: settings.afterStoring, now: now,
           report: { if case .appAdded(let key) = $0 { report(.appAdded(key: key)) } })
       } report: { [state = StoringState()] result in
         switch result {
@@ -96,7 +104,9 @@ public final class Server: Sendable {
       "reports", on: settings.reports, limits: limits, metrics: metrics,
       service: ReportsService(
         token: settings.token, hosts: settings.hosts, health: health, open: open,
-        metrics: { [streams = StreamMetrics(open: open)] in await metrics.text + streams.text() }, report: report))
+        metrics: { [streams = StreamMetrics(patience: settings.databaseTime, open: open)] in
+          await metrics.text + streams.text()
+        }, report: report))
     patience = settings.requestTime * 2
   }
 

@@ -3,9 +3,14 @@ import Postgres
 /// What consumers of streams put down about their partitions, as Prometheus reads it. Consumers are processes of their own:
 /// they meet their watcher in the database.
 struct StreamMetrics: Sendable {
+  private let patience: Duration
   private let open: @Sendable () async throws -> Connection
 
-  init(open: @escaping @Sendable () async throws -> Connection) { self.open = open }
+  /// - Parameter patience: How long the database may take.
+  init(patience: Duration, open: @escaping @Sendable () async throws -> Connection) {
+    self.patience = patience
+    self.open = open
+  }
 
   private static let series: [(name: String, help: String, column: String)] = [
     ("tenure_stream_lag_messages", "Messages of a partition that waited when its consumer last told", "lag"),
@@ -31,12 +36,14 @@ struct StreamMetrics: Sendable {
 
   private func rows() async throws -> [Row] {
     let connection = try await open()
-    let rows = try await connection.query(
-      """
-      select consumer_group, topic, partition, greatest(end_offset - next_offset, 0) as lag, messages, rejections,
-        extract(epoch from seen_at)::bigint as seen
-      from ingest.stream_partition order by consumer_group, topic, partition
-      """)
+    let rows = try await connection.within(patience) {
+      try await connection.query(
+        """
+        select consumer_group, topic, partition, greatest(end_offset - next_offset, 0) as lag, messages, rejections,
+          extract(epoch from seen_at)::bigint as seen
+        from ingest.stream_partition order by consumer_group, topic, partition
+        """)
+    }
     await connection.close()
     return rows
   }

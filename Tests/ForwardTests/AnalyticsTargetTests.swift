@@ -286,6 +286,51 @@ struct AnalyticsTargetTests {
     #expect(try refused.map { try $0.text("event_id") } == ["e3"])
   }
 
+  @Test("an answer that refuses a request and names no event costs only the event that is at fault", arguments: types)
+  func nobodyNamed(type: String) async throws {
+    let bench = try await DeliveryBench()
+    let service = TargetService(type, clock: bench.clock)
+    let receiver = HTTPReceiver { _, request in
+      request.text.contains("\"e3\"")
+        ? .status(400, body: #"{"code":400,"error":"some data points in the request failed validation"}"#)
+        : service.answer(request)
+    }
+    let target = service.configuration(receiver)
+    try await bench.register([target])
+    try await store(bench, 10)
+    #expect(try await bench.forward(target) == ForwardSummary(delivered: 9, refused: 1))
+    let refused = try await bench.deliveries().filter { try $0.text("state") == "refused" }
+    #expect(try refused.map { try $0.text("event_id") } == ["e3"])
+  }
+
+  @Test("an answer about the project pauses the target, and nothing of its queue is lost", arguments: types)
+  func wrongProject(type: String) async throws {
+    let bench = try await DeliveryBench()
+    let receiver = HTTPReceiver { _, _ in .status(400, body: #"{"code":400,"error":"no such project"}"#) }
+    let target = TargetService(type, clock: bench.clock).configuration(receiver)
+    try await bench.register([target])
+    try await store(bench, 10)
+    #expect(try await bench.forward(target) == ForwardSummary(held: 10))
+    #expect(try await bench.register.standings()[0].lastError?.contains("no such project") == true)
+    #expect(receiver.requests.count == 1)
+  }
+
+  @Test("a value of blanks is none, nor is it a user", arguments: types)
+  func blankValues(type: String) throws {
+    for blank in ChatTargetTests.blanks {
+      var announcement = try Self.announcement()
+      announcement.event.subscriberID = blank
+      announcement.event.detail.message = blank
+      announcement.product?.name = blank
+      let (event, request) = try Self.sent(Self.target(type), announcement)
+      let user = event["user_id"] as? String ?? (event["properties"] as? NSDictionary)?["distinct_id"] as? String
+      #expect(user == "1000")
+      for name in ["message", "product_name"] {
+        #expect(!String(decoding: request.body, as: UTF8.self).contains("\"\(name)\""))
+      }
+    }
+  }
+
   @Test("the real service's own refusals are by event: the others arrive, and none is sent twice")
   func refusedByName() async throws {
     let bench = try await DeliveryBench()

@@ -207,6 +207,59 @@ struct ChatTargetTests {
     #expect(try verdict("telegram", 429, "", headers: ["retry-after": "30"]).meaning == "throttled 30")
   }
 
+  @Test("a token is masked in an answer, however it is spelled there, in whole or without the bot's number")
+  func maskedAnswers() throws {
+    func refusal(_ words: String) -> String { #"{"ok":false,"error_code":400,"description":"\#(words)"}"# }
+    for spelled in [
+      "12345:secret-token", "12345%3Asecret-token", "12345%3asecret%2Dtoken", "12345%253Asecret-token",
+      "12345\\\\u003asecret-token", "%31%32345:%73ecret-token", "secret-token",
+    ] {
+      let reason = try verdict("telegram", 400, refusal("no way: /bot\(spelled)/sendMessage")).reason
+      #expect(reason?.hasSuffix("…/sendMessage") == true, "\(spelled): \(reason ?? "")")
+      #expect(reason?.contains("ecret") == false, "\(reason ?? "")")
+    }
+    // Where the words are cut nothing is left of it either.
+    let long = String(repeating: "x", count: 190) + " 12345:secret-token"
+    #expect(try verdict("telegram", 400, refusal(long)).reason?.contains("1234") == false)
+  }
+
+  /// Texts in which nobody sees anything.
+  static let blanks = [
+    "", " ", "\n", "\t\r\n", "\u{0}", "\u{7F}", "\u{A0}\u{3000}", "\u{200B}", " \u{200B} ", "\u{200D}\u{2060}\u{FEFF}",
+    "\u{202E}", "\u{2028}", "\u{AD}", "\u{3164}", "\u{2800}", "\u{E0020}",
+  ]
+
+  @Test(
+    "a value of blanks is no value: no line, no field and no name of a template is of it",
+    arguments: ["slack", "telegram", "discord"])
+  func blankValues(type: String) throws {
+    func target(_ template: String? = nil) throws -> any Target {
+      var target = TargetConfiguration(name: type, type: type)
+      target.url = "https://hooks.example.com/services/T0/B0/secret"
+      target.token = "12345:secret-token"
+      target.chatID = "-1001234567890"
+      target.subscriberURLs = ["video": "https://admin.example.com/{subscriber_id}"]
+      target.template = template
+      return try target.makeTarget()
+    }
+    var without = Announcement(try Self.event())
+    without.event.originalTransactionID = nil
+    for blank in Self.blanks {
+      var announcement = without
+      announcement.event.subscriberID = blank
+      announcement.event.detail.message = blank
+      announcement.event.detail.reason = blank
+      announcement.product?.name = blank
+      #expect(
+        try target().body(for: announcement) == target().body(for: without), "\(blank.unicodeScalars.map(\.value))")
+      let template = "{event}\n{subscriber}\n{message}{reason}\n{product}"
+      #expect(try target(template).body(for: announcement) == target(template).body(for: without))
+      // Whoever is known by another name is told by that.
+      announcement.event.appTransactionID = "a1"
+      #expect(try target().body(for: announcement).contains("a1"))
+    }
+  }
+
   @Test("a message whose markup is refused is sent once more as the same text without any")
   func plainText() throws {
     var event = try Self.event()

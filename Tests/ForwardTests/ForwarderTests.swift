@@ -129,7 +129,7 @@ struct ForwarderTests {
       "select pg_terminate_backend($1::integer, 10000) as ended", [.int(Int64(process))])
     #expect(try ended[0].bool("ended"))
     #expect(try await bench.forward(target) == ForwardSummary(delivered: 1))
-    #expect(receiver.requests.first?.text == claimed.first?.parcel.body)
+    #expect(receiver.requests.first?.text == claimed.first?.first?.parcel.body)
   }
 
   @Test("an outcome that comes after another session took the delivery is left out")
@@ -146,7 +146,7 @@ struct ForwarderTests {
     try await bench.connection.execute("update forward.delivery set claim = null")
     #expect(try await bench.forward(target).delivered == 1)
     let late = EndedDelivery(
-      delivery: claimed[0], verdict: .refused(reason: "late"), state: .refused, status: 400, dueAt: nil, failures: 1,
+      delivery: claimed[0][0], verdict: .refused(reason: "late"), state: .refused, status: 400, dueAt: nil, failures: 1,
       failingSince: nil, endedAt: bench.clock.now, body: nil)
     #expect(try await session.record([late], addresses: [:]).isEmpty)
     #expect(try await bench.deliveries()[0].text("state") == "delivered")

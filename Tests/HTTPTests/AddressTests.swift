@@ -77,4 +77,35 @@ struct AddressTests {
     #expect(!failure.description.contains(url))
     if url != "nonsense" { #expect(failure == .unusableURL) }
   }
+
+  @Test("what an address says by itself is known before anything is sent")
+  func addresses() {
+    for (text, refusal) in [
+      ("https://example.com/a", nil), ("https://example.com:8443", nil), ("https://1.1.1.1/", nil),
+      ("https://xn--mnchen-3ya.example/", nil), ("http://example.com/", "it has no TLS (https)"),
+      ("https://127.0.0.1/", "127.0.0.1: it is loopback"), ("https://[fd00::1]:8443/", "fd00::1: it is private"),
+      ("https://0x7f.1/", "127.0.0.1: it is loopback"), ("http://LOCALHOST/", "localhost: it is loopback"),
+    ] as [(String, String?)] {
+      #expect(HTTPAddress(text)?.refusal == refusal, "\(text)")
+      #expect(HTTPAddress(text) != nil, "\(text)")
+    }
+    for text in [
+      "", "example", "ftp://example.com/", "https://", "https://example.com:65536/", "https://m\u{FC}nchen.example/",
+      "https://a b/", "https://[::1/",
+    ] {
+      #expect(HTTPAddress(text) == nil, "\(text)")
+    }
+  }
+
+  @Test("a secret is masked wherever it stands, however it is spelled, and nothing else is")
+  func masking() {
+    let secrets = ["1:a/b\"c", "", "a/b\"c"]
+    for (text, masked) in [
+      ("nothing", "nothing"), ("x 1:a/b\"c y a/b\"c", "x … y …"), (#"1:a\/b\"c"#, "…"), ("1%3Aa%2fb%22c.", "…."),
+      ("%31:a/b\"c%", "…%"), ("1%253Aa/b\"c", "…"), (#"\u0031:a/b\u0022c"#, "…"), (#"1%3Aa\/b%22c"#, "…"),
+      ("1%3Aa%2fb", "1%3Aa%2fb"), ("é…%%zz\\", "é…%%zz\\"), ("1:a/b\"c1:a/b\"c", "……"),
+    ] {
+      #expect(HTTPRequest.masking(secrets, in: text) == masked, "\(text)")
+    }
+  }
 }

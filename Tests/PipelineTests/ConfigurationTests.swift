@@ -289,6 +289,25 @@ struct ConfigurationTests {
     #expect(found.allSatisfy { !"\($0)".contains("s3cr3t") && !$0.message.isEmpty })
   }
 
+  @Test("an address that no request can be sent to is a problem of its target, and is not shown")
+  func unusableAddresses() {
+    for address in [
+      "https://127.0.0.1:99999/s3cr3t", "https://münchen.example/s3cr3t", "https://exa mple.com/s3cr3t",
+      "https://[::1/s3cr3t", "ftp://example.com/s3cr3t",
+    ] {
+      for (type, setting, more) in [
+        ("webhook", "url", #"secret: "${GOOD}""#), ("slack", "url", ""), ("discord", "url", ""),
+        ("mixpanel", "base_url", #"project_token: "t""#), ("telegram", "base_url", #"token: "1:a", chat_id: 1"#),
+      ] {
+        let found = problems(
+          #"{ targets: [{ name: "t", type: "\#(type)", \#(setting): "\#(address)", \#(more) }] }"#,
+          ["GOOD": "whsec_" + String(repeating: "A", count: 32)])
+        #expect(found.map(\.path) == ["targets[0].\(setting)"], "\(type) \(address): \(found)")
+        #expect(found.allSatisfy { !"\($0)".contains("s3cr3t") })
+      }
+    }
+  }
+
   @Test("files of certificates and keys are those that the client can use, and a key has its certificate")
   func certificateFiles() throws {
     let folder = try TestFolder()
@@ -296,6 +315,7 @@ struct ConfigurationTests {
     let identity = authority.identity("tenure")
     try folder.write(identity.certificate, to: "own.pem")
     try folder.write(identity.key, to: "own.key")
+    try folder.write(authority.identity("other").key, to: "other.key")
     try folder.write("no certificate", to: "words.pem")
     try folder.write(identity.key.replacing("BEGIN PRIVATE", with: "BEGIN ENCRYPTED PRIVATE"), to: "locked.key")
     try Data(authority.certificate.der).write(to: URL(filePath: folder.file("authority.der")))
@@ -315,6 +335,7 @@ struct ConfigurationTests {
       (#"certificate_file: "own.key", key_file: "own.key""#, "certificate_file", "no certificate in PEM"),
       (#"certificate_file: "own.pem", key_file: "own.pem""#, "key_file", "no private key in PEM"),
       (#"certificate_file: "own.pem", key_file: "locked.key""#, "key_file", "without a password"),
+      (#"certificate_file: "own.pem", key_file: "other.key""#, "key_file", "is not the key of the certificate"),
       (#"certificate_file: "own.pem""#, "key_file", "needed together"),
       (#"key_file: "own.key""#, "key_file", "needed together"),
     ] {

@@ -167,6 +167,25 @@ struct DoctorCommandTests {
     #expect(lines[1].found.hasPrefix("1 deliveries to late wait") && lines[1].do?.contains("tenure run") == true)
   }
 
+  @Test("a target whose address is one that is never sent to is named before anything is lost")
+  func unreachableTargets() async throws {
+    let secret = #"secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw""#
+    let program = try await installation(
+      """
+      { targets: [{ name: "plain", type: "webhook", url: "http://example.com/s3cr3t", \(secret) },
+          { name: "inside", type: "webhook", url: "https://10.0.0.1/s3cr3t", \(secret) },
+          { name: "gateway", type: "mixpanel", project_token: "t", base_url: "http://[::1]:9" },
+          { name: "meant", type: "webhook", url: "http://localhost/s3cr3t", \(secret), allow_private_network: true },
+          { name: "well", type: "webhook", url: "https://example.com/s3cr3t", \(secret) }] }
+      """)
+    let lines = try await examine(program, ends: 1).filter { $0.check == "targets" }
+    expect(lines.map { $0.found.split(separator: " ").dropFirst(3).first ?? "" }, is: ["plain", "inside", "gateway"])
+    #expect(lines.allSatisfy { !$0.ok && $0.do?.contains("allow_private_network") == true }, "\(lines)")
+    #expect(lines[0].found.hasSuffix("it has no TLS (https)"))
+    #expect(lines[1].found.hasSuffix("10.0.0.1: it is private"))
+    #expect(lines.allSatisfy { !$0.found.contains("s3cr3t") })
+  }
+
   @Test("rates and products that are missing are named, and that nothing was measured")
   func figures() async throws {
     let program = try await Installation()

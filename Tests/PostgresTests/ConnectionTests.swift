@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import Postgres
 import TestSupport
 import Testing
@@ -355,4 +357,95 @@ struct ConnectionTests {
   }
 }
 
-private struct Stop: Error {}
+private struct Stop: Error {
+  // MARK: - Connections that hang
+
+  @Test("a connection can be left while the server works, and nothing succeeds on it any more")
+  func drop() async throws {
+    let database = try await TestDatabase.empty()
+    let (connection, watcher) = try await (database.connect(), database.connect())
+    try await connection.beNoticedWhenGone()
+    let process = await connection.serverProcess
+    let statement = Task { try await connection.query("select pg_sleep(3600)") }
+    func sessions() async throws -> Int {
+      try await watcher.query(
+        "select from pg_stat_activity where pid = $1 and state = 'active'", [.int(Int64(process))]
+      )
+      .count
+    }
+    try await waiting(for: "the statement to run") { try await sessions() == 1 }
+    connection.drop()
+    let error = await #expect(throws: PostgresError.self) { try await statement.value }
+    #expect(error?.isConnectionLost == true)
+    #expect(error?.description.contains("did not answer in time") == true, "\(error?.description ?? "")")
+    let later = await #expect(throws: PostgresError.self) { try await connection.execute("select 1") }
+    #expect(later?.isConnectionLost == true)
+    // The server has noticed, though it was asleep.
+    try await waiting(for: "the session to end") { try await sessions() == 0 }
+    await connection.close()
+    connection.drop()
+    await watcher.close()
+  }
+
+  @Test("what takes no longer than it may leaves the connection as it was")
+  func patience() async throws {
+    let connection = try await TestDatabase.empty().connect()
+    for _ in 1...3 {
+      let rows = try await connection.within(.seconds(600)) { try await connection.query("select 1 as one") }
+      #expect(try rows[0].int("one") == 1)
+    }
+    let error = await #expect(throws: PostgresError.self) {
+      try await connection.within(.milliseconds(50)) { try await connection.query("select pg_sleep(3600)") }
+    }
+    #expect(error?.isConnectionLost == true)
+  }
+
+  @Test("connecting ends in its time, too, when the server lets one in and then says nothing more")
+  func silentServer() async throws {
+    let proxy = try await TestDatabase.empty().proxy()
+    proxy.loseWhenReady()
+    // libpq's shortest.
+    let error = await #expect(throws: PostgresError.self) {
+      try await Connection.open(proxy.connectionString + " connect_timeout=2")
+    }
+    #expect(error?.isConnectionLost == true)
+    #expect(error?.description.contains("did not answer in time") == true, "\(error?.description ?? "")")
+    proxy.thaw()
+    let connection = try await Connection.open(proxy.connectionString + " connect_timeout=2")
+    #expect(try await connection.query("select 1 as one").count == 1)
+  }
+
+  @Test(
+    "a connection over TCP that is lost is known to be within a minute, unless the connection string says otherwise")
+  func keepalives() async throws {
+    let proxy = try await TestDatabase.empty().proxy()
+    func settings(_ more: String) async throws -> [Int32] {
+      let connection = try await Connection.open(proxy.connectionString + more)
+      var found: [[Int32]] = []
+      for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+        guard let descriptor = Int32(name) else { continue }
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isTheirs = withUnsafeMutablePointer(to: &address) { pointer in
+          pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) == 0 }
+        }
+        guard isTheirs, address.sin_family == sa_family_t(AF_INET), address.sin_port.bigEndian == proxy.port else {
+          continue
+        }
+        found.append(
+          [TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_USER_TIMEOUT].map { option in
+            var value: Int32 = -1
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, Int32(IPPROTO_TCP), option, &value, &size)
+            return value
+          })
+      }
+      await connection.close()
+      return try #require(found.first)
+    }
+    #expect(try await settings("") == [30, 10, 3, 60_000])
+    #expect(
+      try await settings(" keepalives_idle=7 keepalives_interval=8 keepalives_count=9 tcp_user_timeout=12000")
+        == [7, 8, 9, 12_000])
+  }
+}

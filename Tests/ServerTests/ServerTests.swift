@@ -16,7 +16,9 @@ struct ServerTests {
 
   init() async throws { database = try await TestDatabase.clone() }
 
-  private func server(_ change: (inout Server.Settings) -> Void = { _ in }) throws -> Server {
+  private func server(
+    over proxy: DatabaseProxy? = nil, _ change: (inout Server.Settings) -> Void = { _ in }
+  ) throws -> Server {
     let address = try #require(ListenAddress("127.0.0.1:0"))
     var settings = Server.Settings(ingest: address, reports: address, token: "token")
     settings.endpoints = [
@@ -25,9 +27,11 @@ struct ServerTests {
           key: "video", bundleID: "com.example.video", roots: TestCertificateAuthority.shared.roots))
     ]
     change(&settings)
-    let database = database
+    // libpq's shortest time to connect.
+    let connectionString = proxy.map { "\($0.connectionString) connect_timeout=2" } ?? database.connectionString
     return try Server(
-      settings, open: { try await database.connect() }, now: { Instant(microseconds: 1_740_000_000_000_000) },
+      settings, open: { try await Connection.open(connectionString) },
+      now: { Instant(microseconds: 1_740_000_000_000_000) },
       report: { _ in })
   }
 
@@ -139,6 +143,72 @@ struct ServerTests {
     }
     let listed = try await database.connect().query("select reason from ingest.rejection")
     #expect(listed.map { $0["reason"] } == ["not_json"])
+    #expect(await server.stop() == 0)
+  }
+
+  // MARK: - A database that hangs
+
+  private func post(to server: Server) async throws -> Int? {
+    try await HTTPConnection.request(
+      "POST", "/v1/ingest/app_store/video", port: server.ingestAddress.port, body: Self.notification)?.status
+  }
+
+  private func readiness(of server: Server) async throws -> Int? {
+    try await HTTPConnection.request("GET", "/readyz", port: server.ingestAddress.port)?.status
+  }
+
+  @Test("a connection that is lost without a word is left, and what came over it stored over a new one")
+  func lostConnection() async throws {
+    let proxy = try await database.proxy()
+    let server = try server(over: proxy) { $0.databaseTime = .seconds(2) }
+    for _ in 1...2 {
+      #expect(try await post(to: server) == 200)
+      #expect(try await readiness(of: server) == 200)
+      proxy.loseConnections()
+    }
+    #expect(try await post(to: server) == 200)
+    #expect(try await readiness(of: server) == 200)
+    #expect(try await database.connect().query("select from ingest.event").count == 1)
+    #expect(await server.stop() == 0)
+  }
+
+  @Test("a database that does not answer is not ready, which is said in time and keeps nobody from ending")
+  func frozenDatabase() async throws {
+    let proxy = try await database.proxy()
+    let server = try server(over: proxy) { $0.databaseTime = .seconds(1) }
+    #expect(try await readiness(of: server) == 200)
+    proxy.freeze()
+    try await withThrowingTaskGroup(of: Int?.self) { group in
+      for _ in 1...20 { group.addTask { try await readiness(of: server) } }
+      for try await status in group { #expect(status == 503) }
+    }
+    // However many ask, the database is asked once at a time.
+    #expect(proxy.accepted < 10)
+    proxy.thaw()
+    try await waiting(for: "the database to be asked again") { try await readiness(of: server) == 200 }
+    proxy.freeze()
+    #expect(try await readiness(of: server) == 503)
+    #expect(await server.stop() == 0)
+  }
+
+  @Test("a transaction that was left half done does not keep what is stored again waiting")
+  func leftTransaction() async throws {
+    let holder = try await database.connect()
+    let server = try server { $0.databaseTime = .seconds(1) }
+    #expect(try await post(to: server) == 200)
+    try await holder.execute("begin; lock table ingest.event in access exclusive mode")
+    #expect(try await post(to: server) == 503)
+    try await waiting(for: "the sessions that were left to be gone") {
+      try await holder.query(
+        """
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and state = 'active'
+        """
+      ).isEmpty
+    }
+    try await holder.execute("commit")
+    try await waiting(for: "the database to answer") { try await post(to: server) == 200 }
+    await holder.close()
     #expect(await server.stop() == 0)
   }
 

@@ -31,6 +31,13 @@ public final class TestDatabase: Sendable {
   /// How another login connects to it.
   public func connectionString(user: String) -> String { connectionString + " user=\(user)" }
 
+  /// A way to it over TCP that can be cut.
+  public func proxy() async throws -> DatabaseProxy {
+    let server = try await TestServer.shared.value
+    return try DatabaseProxy(
+      to: self, socket: "\(server.directory)/.s.PGSQL.5432", options: "user=tenure dbname=\(name)")
+  }
+
   /// Connects to it.
   public func connect() async throws -> Connection { try await Connection.open(connectionString) }
 

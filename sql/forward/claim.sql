@@ -1,4 +1,4 @@
--- Takes due deliveries for the session $1, which holds the lock of that number, and returns them.
+-- Takes due deliveries for the session $1, which holds the lock of that number, and returns them, the longest due first.
 --
 -- $2 are the names of the targets that have room and $3 how many more each may have in hand, $4 the numbers of sessions
 -- that have ended, $5 what this process has in hand already, $6 how late a delivery may be due and a hold of its target may
@@ -46,21 +46,28 @@ picked as (
         limit lane.capacity
         for update skip locked
     ) as due
+),
+
+taken as (
+    update forward.delivery
+    set claim = $1
+    from picked
+    where delivery.delivery_id = picked.delivery_id
+    returning
+        delivery.delivery_id,
+        delivery.target,
+        delivery.event_id,
+        delivery.subscription_key,
+        delivery.body,
+        delivery.failures,
+        delivery.failing_since,
+        delivery.last_error,
+        delivery.occurred_at,
+        delivery.due_at,
+        picked.moved_from,
+        picked.moved_to
 )
 
-update forward.delivery
-set claim = $1
-from picked
-where delivery.delivery_id = picked.delivery_id
-returning
-    delivery.delivery_id,
-    delivery.target,
-    delivery.event_id,
-    delivery.kind,
-    delivery.body,
-    delivery.failures,
-    delivery.failing_since,
-    delivery.last_error,
-    delivery.occurred_at,
-    picked.moved_from,
-    picked.moved_to
+select *
+from taken
+order by due_at, delivery_id

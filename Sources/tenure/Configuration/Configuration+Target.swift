@@ -116,11 +116,19 @@ extension TargetConfiguration {
     if (tls.certificateFile == nil) != (tls.keyFile == nil), !names.contains(where: reader.hasProblem) {
       reader.problem("key_file", "certificate_file and key_file are needed together")
     }
+    if let certificate = tls.certificateFile, let key = tls.keyFile {
+      reader.check(key, isKeyOf: certificate, "key_file")
+    }
     return tls
   }
 
   /// Puts down what is wrong with settings that are there but cannot be used, such as a secret that is none.
   private func check(_ reader: ConfigurationReader) {
+    for (setting, address) in [("url", url), ("base_url", baseURL)] {
+      guard let address, HTTPAddress(address) == nil else { continue }
+      reader.problem(
+        setting, "no request can be sent there: a port is at most 65535, and a host is written in ASCII (xn--…)")
+    }
     do {
       _ = try makeTarget()
     } catch {
@@ -173,6 +181,14 @@ extension ConfigurationReader {
       return nil
     }
     return path
+  }
+
+  /// Puts down when a key is another's than the certificate's that is shown with it: every request would fail.
+  fileprivate func check(_ key: String, isKeyOf certificate: String, _ name: String) {
+    // Of a chain the first is the one that is shown as one's own.
+    guard let own = Certificate.certificates(inFile: contents(certificate)).first, !own.isFor(keyInFile: contents(key))
+    else { return }
+    problem(name, "\(key) is not the key of the certificate in certificate_file")
   }
 
   private func contents(_ path: String) -> [UInt8] {

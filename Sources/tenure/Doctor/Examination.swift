@@ -26,10 +26,12 @@ struct Examination: Sendable {
     } catch {
       return [.bad("configuration", "\(error)", do: "correct \(context.configurationName)")]
     }
-    let first = describe(configuration) + certificates(of: configuration)
+    let unreachable = configuration.targets.compactMap(Self.unreachable)
+    let first = describe(configuration) + certificates(of: configuration) + unreachable
     do {
       // It may be of another version: what is asked of it is asked for carefully.
-      return try await first + context.withDatabase(migrated: false) { try await findings(in: $0) }
+      return try await first
+        + context.withDatabase(migrated: false) { try await findings(in: $0, knowsTargets: unreachable.isEmpty) }
     } catch {
       return first + [
         .bad(
@@ -120,7 +122,8 @@ struct Examination: Sendable {
 
   // MARK: - The database
 
-  private func findings(in database: Database) async throws -> [Finding] {
+  /// - Parameter knowsTargets: Whether nothing was found wrong with the targets before.
+  private func findings(in database: Database, knowsTargets: Bool) async throws -> [Finding] {
     let connection = try await database.open()
     let (version, time) = try await (connection.serverVersion, clock(of: connection))
     let status = try await Database.migrator.status(on: connection)
@@ -132,7 +135,7 @@ struct Examination: Sendable {
       return [.bad("database", "\(server), which \(state)", do: "tenure migrate"), time]
     }
     var found: [Finding] = [.good("database", "\(server), of this version"), time]
-    found += try await targets(connection)
+    found += try await targets(connection).filter { !$0.ok || knowsTargets }
     found.append(try await runs(connection))
     found.append(
       try await quality(
@@ -169,6 +172,18 @@ struct Examination: Sendable {
   }
 
   // MARK: - Targets
+
+  /// What the configuration alone says about a target that nothing can be sent to; `nil` when it may be.
+  static func unreachable(_ target: TargetConfiguration) -> Finding? {
+    guard !target.allowsPrivateNetwork, let address = target.url ?? target.baseURL,
+      let refusal = HTTPAddress(address)?.refusal
+    else { return nil }
+    return .bad(
+      "targets", "every delivery to \(target.name) is refused: its address is not allowed, \(refusal)",
+      do:
+        "name a public address with https://, or set allow_private_network: true of the target; what was refused is sent "
+        + "again by: tenure targets replay \(target.name)")
+  }
 
   /// How long a delivery may be due before something is wrong: an hour, in seconds.
   private static let backlog: Int64 = 3600

@@ -153,8 +153,10 @@ struct DocumentationTests {
     let folder = try TestFolder()
     for file in shown.matches(of: /"([\w.-]+\.(pem|p8|key))"/) {
       let authority = TestCertificateAuthority.shared
+      // What is shown as one's own goes with the key.
+      let certificate = shown.contains("certificate_file: \"\(file.output.1)\"") ? authority.leaf : authority.root
       try folder.write(
-        file.output.2 == "pem" ? authority.root.pem : authority.leafKey.pem, to: String(file.output.1))
+        file.output.2 == "pem" ? certificate.pem : authority.leafKey.pem, to: String(file.output.1))
     }
     var environment: [String: String] = [:]
     for name in shown.matches(of: /\$\{(\w+)\}/).map({ String($0.output.1) }) {
