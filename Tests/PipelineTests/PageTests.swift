@@ -214,6 +214,163 @@ struct PageTests {
     await visit.end()
   }
 
+  /// Opens every figure of the page, and the first one inside of each explanation; says which explain nothing.
+  private func unexplained(_ visit: Visit) async throws -> [String] {
+    try await visit.page.value(
+      of: """
+        (async () => {
+          const body = document.getElementById('explanation-body')
+          const open = async figure => {
+            figure.click()
+            while (!body.querySelector('[aria-busy="false"]')) await new Promise(resolve => setTimeout(resolve, 1))
+            const behind = body.querySelector('[aria-busy]')
+            const text = behind.innerText
+            const isTold = /ntries behind it|days it is the sum of|currencies that were charged|counted from the subscr|lists them, one a line/
+              .test(text) || behind.querySelector('li .figure')
+            const isNothing = /nothing behind it/.test(text) && (figure.dataset.value === 'null' || Number(figure.dataset.value) === 0)
+            return isTold || isNothing ? []
+              : [`${figure.dataset.report}.${figure.dataset.column} ${figure.dataset.value} ${figure.dataset.row}: ${text}`]
+          }
+          const wrong = []
+          for (const figure of document.querySelectorAll('main .figure')) {
+            wrong.push(...await open(figure))
+            const inner = body.querySelector('.figure')
+            if (inner) wrong.push(...await open(inner))
+          }
+          document.getElementById('explanation').close()
+          return wrong
+        })()
+        """)
+  }
+
+  @Test(
+    "every figure opens an explanation or says that nothing is behind it, whatever is chosen, with rates and without")
+  func everyExplanation() async throws {
+    let visit = try await Visit(subscribers: 12)
+    let codes: [String] = try await visit.page.value(
+      of: "[...document.querySelectorAll('#currency option')].map(option => option.value).filter(Boolean)")
+    let day: String = try await visit.page.value(of: "document.getElementById('to').value")
+    let month = String(day.prefix(7))
+    for hasRates in [false, true] {
+      if hasRates {
+        // Of every month of both years; KWD has none.
+        let year = try #require(Int(day.prefix(4)))
+        let days = [year, year - 1].flatMap { year in
+          (1...12).reversed().map { "\(year)-\($0 < 10 ? "0" : "")\($0)-01" }
+        }
+        let folder = try TestFolder()
+        let file = try folder.write(
+          "Date,USD,JPY,GBP,KRW,\n" + days.filter { $0 <= day }.map { "\($0),1.1,160,0.85,1500,\n" }.joined(),
+          to: "rates.csv")
+        for words in [["rates", "import", file], ["measure"]] {
+          let outcome = try await TestProgram.run(
+            words, environment: ["DATABASE_URL": visit.database.connectionString])
+          #expect(outcome.code == 0, "\(outcome)")
+        }
+      }
+      for choices in [
+        [("by", "month"), ("group", "app"), ("currency", ""), ("range", "all")],
+        [("by", "day"), ("group", "product"), ("currency", ""), ("from", "\(month)-01"), ("to", "\(month)-04")],
+        [("by", "quarter"), ("group", "country"), ("currency", codes.last ?? ""), ("range", "365")],
+      ] {
+        for (name, value) in choices { try await visit.choose(name, value) }
+        #expect(try await unexplained(visit) == [], "\(choices)")
+      }
+    }
+    await visit.end()
+  }
+
+  @Test("an answer that comes after another choice changes nothing of what is shown")
+  func lateAnswers() async throws {
+    let visit = try await Visit(subscribers: 12)
+    // Every answer about one choice is held back until it is let go; what is under way is counted.
+    let _: Bool = try await visit.page.value(
+      of: """
+        (() => {
+          const own = window.fetch
+          window.underWay = 0
+          window.letGo = () => {}
+          const held = new Promise(resolve => { window.letGo = resolve })
+          window.fetch = async address => {
+            window.underWay++
+            const { ok, status, statusText, text } = await own(address).then(async answer =>
+              ({ ok: answer.ok, status: answer.status, statusText: answer.statusText, text: await answer.text() }))
+            if (/environment=Xcode|app=another&/.test(address)) await held
+            window.underWay--
+            return { ok, status, statusText, text: async () => text }
+          }
+          return true
+        })()
+        """)
+    let shown = """
+      JSON.stringify([document.getElementById('as-of').textContent, document.querySelector('main').innerText, location.search,
+        ...['app', 'currency', 'from', 'to'].map(name => document.getElementById(name).outerHTML + document.getElementById(name).value)])
+      """
+    try await visit.choose("by", "month")
+    let before: String = try await visit.page.value(of: shown)
+    // Neither another environment, which has nothing, nor another app.
+    for (name, other) in [("environment", "Xcode"), ("app", "another")] {
+      let first: String = try await visit.page.value(
+        of: """
+          (() => {
+            const control = document.getElementById('\(name)')
+            const first = control.value
+            if (control.id === 'app') control.append(new Option('\(other)', '\(other)'))
+            control.value = '\(other)'
+            control.dispatchEvent(new Event('change', { bubbles: true }))
+            return first
+          })()
+          """)
+      try await visit.choose(name, first)
+    }
+    let _: Bool = try await visit.page.value(
+      of: """
+        new Promise(resolve => {
+          window.letGo()
+          const look = () => window.underWay === 0 ? resolve(true) : setTimeout(look, 5)
+          setTimeout(look, 0)
+        })
+        """)
+    #expect(try await visit.page.value(String.self, of: shown) == before)
+    await visit.end()
+  }
+
+  @Test(
+    "what has no rate is told beside what leaves it out, and a currency without MRR in the days is said to have none")
+  func missingCurrencies() async throws {
+    let visit = try await Visit(subscribers: 45)
+    let tiles: [String] = try await visit.page.value(
+      of: """
+        [...document.querySelectorAll('.tile')].filter(tile => tile.querySelector('[data-column="net_converted"]'))
+          .map(tile => tile.innerText)
+        """)
+    #expect(!tiles.isEmpty && tiles.contains { $0.contains("left out for want of a rate") }, "\(tiles)")
+    let codes: [String] = try await visit.page.value(
+      of: "[...document.querySelectorAll('#currency option')].map(option => option.value).filter(Boolean)")
+    var told: [String] = []
+    try await visit.choose("range", "all")
+    let first: String = try await visit.page.value(
+      of: """
+        fetch('/v1/reports/mrr?environment=Production&by=day&group_by=app').then(answer => answer.json())
+          .then(rows => rows.find(row => row.currency !== null).day)
+        """)
+    for (name, value) in [("from", first), ("to", first)] { try await visit.choose(name, value) }
+    for code in codes {
+      try await visit.choose("currency", code)
+      told.append(
+        try await visit.page.value(
+          of: """
+            (() => {
+              const section = document.getElementById('mrr')
+              return section.children.length > 1 ? section.innerText : ''
+            })()
+            """))
+    }
+    #expect(!told.contains(""))
+    #expect(told.contains { $0.contains("There is no MRR in") }, "\(told)")
+    await visit.end()
+  }
+
   @Test("it can be read without a mouse, and the rules of accessibility hold, wide and narrow, light and dark")
   func accessibility() async throws {
     let visit = try await Visit(subscribers: 30)

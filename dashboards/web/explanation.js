@@ -54,8 +54,9 @@ function place (sheet, row) {
 async function reasons (sheet, row, column, known) {
   const role = known?.role
   if (role === 'Rate' || role === 'Ratio') return parts(sheet, row, known)
-  if (sheet.query.converted && column.endsWith('_converted')) return currencies(sheet, row, column)
-  if (!known || !('day' in row || 'starts_on' in row)) return []
+  if (sheet.query.converted) return currencies(sheet, row, column)
+  if (!known) return [prose(`\`tenure report ${sheet.report}\` lists them, one a line.`)]
+  if (!('day' in row || 'starts_on' in row)) return [prose('It is counted from the subscriptions themselves, each of them once.')]
   const isFlow = role === 'Flow' || role === 'Whole'
   if ('day' in row && isFlow && sheet.span(row) !== 'day') return days(sheet, row, column)
   return entries(sheet, row, column, role)
@@ -68,18 +69,23 @@ function parts (sheet, row, known) {
   return [element('ul', {}, ...[...new Set(named)].map(name => element('li', {}, `${words(name)}: `, figure(sheet, row, name))))]
 }
 
-/** What an amount is made of in each currency. */
+/** What a figure over all currencies is made of in each of them. */
 async function currencies (sheet, row, column) {
   const own = column.replace(/_converted$/, '')
   const query = { ...sheet.query, converted: undefined }
   const rows = (await readReport(sheet.report, query))
     .filter(candidate => Object.keys(filters).concat('day').every(name => !(name in row) || candidate[name] === row[name]))
+    .filter(candidate => candidate[own] === null || Number(candidate[own]) !== 0)
+  if (rows.length === 0) return [prose('There is nothing behind it in any currency.')]
   const inCurrencies = new sheet.constructor(sheet.report, rows, query, sheet.context)
+  const isConverted = own !== column
   return [
-    prose('In the currencies that were charged, each converted at the rate of its purchase day:'),
+    prose(isConverted
+      ? 'In the currencies that were charged, each converted at the rate of its purchase day:'
+      : 'In the currencies that were charged:'),
     element('ul', {}, ...rows.map(found => element('li', {},
-      `${value(found.currency)} `, figure(inCurrencies, found, own), ' = ',
-      inCurrencies.text(found, column), ` ${row.converted_to}`)))
+      `${value(found.currency)} `, figure(inCurrencies, found, own),
+      isConverted ? ` = ${inCurrencies.text(found, column)} ${row.converted_to}` : null)))
   ]
 }
 
@@ -100,6 +106,12 @@ async function days (sheet, row, column) {
   ]
 }
 
+/** Whether the report has something in a row's place on a day. */
+async function hasRow (sheet, row, day) {
+  const rows = await readReport(sheet.report, { ...sheet.query, by: undefined, from: day, to: day })
+  return rows.some(candidate => Object.keys(filters).every(name => !(name in row) || candidate[name] === row[name]))
+}
+
 /** The entries behind a figure of a day, or of a period of churn. */
 async function entries (sheet, row, column, role) {
   const span = sheet.span(row)
@@ -109,6 +121,10 @@ async function entries (sheet, row, column, role) {
     const first = [row.day, sheet.query.from].filter(Boolean).sort().at(-1)
     const last = [periodEnd(row.day, span), sheet.query.to, sheet.context.day].filter(Boolean).sort()[0]
     on = role === 'Opening' ? first : last
+  }
+  // A period's row begins with its first day that has one: before it a figure is 0, and has no day to be explained by.
+  if (row.day !== undefined && span !== 'day' && Number(row[column]) === 0 && !(await hasRow(sheet, row, on))) {
+    return [prose(`There is nothing behind it on ${periodName(on, 'day')}.`)]
   }
   const parameters = {
     on, column, app: row.app, environment: row.environment, limit: entryLimit, by: row.starts_on ? span : undefined

@@ -54,12 +54,20 @@ function fail (text) {
   asOf.textContent = ''
 }
 
-/** What all sections need: the app, the last reporting day, the currencies. Nothing when there is nothing to show. */
-async function readContext () {
+/**
+ * What all sections need: the app, the last reporting day, the currencies. Nothing when there is nothing to show.
+ * An answer that comes when something else has been chosen is thrown away before anything of it is shown.
+ */
+async function readContext (isLate) {
+  const read = async (...asked) => {
+    const rows = await readReport(...asked)
+    if (isLate()) throw new Error('something else has been chosen')
+    return rows
+  }
   const environment = picker('environment').value
   shapes ??= await readShapes()
   const [runs, products] = await Promise.all([
-    readReport('runs', { last: 1 }), readReport('products', { environment, group_by: 'app' })
+    read('runs', { last: 1 }), read('products', { environment, group_by: 'app' })
   ])
   const apps = [...new Set(products.map(row => row.app))]
   if (runs.length === 0) {
@@ -73,11 +81,11 @@ async function readContext () {
     return undefined
   }
   const moment = runs[0].as_of
-  const [last] = await readReport('active_subscribers', { app, environment, last: 1 })
+  const [last] = await read('active_subscribers', { app, environment, last: 1 })
   const day = last?.day ?? moment.slice(0, 10)
   chooseDays(day)
-  const currencies = await readReport('mrr', { app, environment, from: day, to: day, group_by: 'app' })
-  const revenue = await readReport('revenue', {
+  const currencies = await read('mrr', { app, environment, from: day, to: day, group_by: 'app' })
+  const revenue = await read('revenue', {
     app, environment, from: picker('from').value, to: picker('to').value, by: 'year', group_by: 'app'
   })
   const known = [...new Set([...currencies, ...revenue].map(row => row.currency))].filter(Boolean).sort()
@@ -107,7 +115,7 @@ async function show () {
   const mine = ++round
   main.setAttribute('aria-busy', 'true')
   try {
-    const context = await readContext()
+    const context = await readContext(() => mine !== round)
     if (mine !== round || !context) return
     remember()
     clearCharts()

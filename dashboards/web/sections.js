@@ -99,7 +99,10 @@ async function today (context) {
   const net = context.currency ? 'net' : 'net_converted'
   for (const first of [month, before]) {
     const row = renewals.rows.find(row => row.day === first && (!context.currency || row.currency === context.currency))
-    add(`Renewals, ${periodName(first, 'month')}`, renewals, row, net, row && !row.is_complete ? 'net, so far' : 'net')
+    const told = row && !row.is_complete ? 'net, so far' : 'net'
+    add(`Renewals, ${periodName(first, 'month')}`, renewals, row, net, row && !context.currency && row.unconverted_charges > 0
+      ? element('span', {}, `${told}; charges left out for want of a rate: `, figure(renewals, row, 'unconverted_charges'))
+      : told)
   }
   const begun = trials.rows.find(row => row.day === before)
   if (begun) {
@@ -168,6 +171,7 @@ async function recurring (context) {
   if (mrr.rows.length === 0) return empty('No subscription was active in these days, so that there is no MRR.')
   const currency = isApart ? ownCurrency(context, mrr) : context.reportingCurrency
   const own = isApart ? mrr.where(row => row.currency === currency) : mrr
+  if (own.rows.length === 0) return empty(`There is no MRR in ${currency} in these days: choose another currency or other days.`)
   const unpriced = mrr.rows.some(row => row.day === mrr.rows.at(-1).day && row.unpriced_subscriptions > 0)
   return [
     ...shown(own, `MRR in ${currency}`, 'line', [isApart ? 'mrr' : 'mrr_converted'], {
