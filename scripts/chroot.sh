@@ -40,6 +40,12 @@ make_chroot() { # PACKAGES: sets $chroot to a new one
     # How this machine reaches its mirrors.
     cp /etc/resolv.conf "$chroot/etc/resolv.conf"
     apt-config dump | grep --extended-regexp '^Acquire::(https?::Proxy|Check-)' >"$chroot/etc/apt/apt.conf.d/host" || true
+    # And whom it trusts on the way.
+    if [ -x "$chroot/usr/sbin/update-ca-certificates" ] && [ -d /usr/local/share/ca-certificates ]; then
+        cp --recursive /usr/local/share/ca-certificates "$chroot/usr/local/share/"
+        chroot "$chroot" update-ca-certificates >>"$chroot.log" 2>&1
+    fi
+    [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$chroot/etc/pip.conf"
     mount --types proc proc "$chroot/proc"
     mount --rbind /dev "$chroot/dev"
     mount --make-rslave "$chroot/dev"

@@ -169,8 +169,9 @@ public struct ReportQuery: Sendable {
       throw ReportError.notAdditive(report: shape.name, why: "its rows are single things, not amounts")
     }
     if let column = shape.columns.first(where: { $0.role == .count || $0.role == .rate }) {
+      let hint = shape.periods == nil ? "it is told in the report's own rows alone" : "ask --by for the length"
       throw ReportError.notAdditive(
-        report: shape.name, why: "\(column.name) of several periods is not the sum of theirs; ask --by for the length")
+        report: shape.name, why: "\(column.name) of several periods is not the sum of theirs; \(hint)")
     }
     if groupBy != nil, let column = shape.columns.first(where: { $0.role == .distinct }) {
       throw ReportError.notAdditive(
@@ -214,6 +215,10 @@ public struct ReportQuery: Sendable {
             bool_and(bucket_ends_at <= as_of\(bounds.from.map { " and bucket >= \($0)" } ?? "")\
             \(bounds.to.map { " and bucket + interval '\(span.length)' <= \($0) + 1" } ?? "")) as is_complete
             """
+        }
+        // Where any part is estimated the sum is.
+        if column.name == "proceeds_basis" {
+          return "case when bool_and(proceeds is not null) then min(\(name)) end as \(name)"
         }
         return "case when count(distinct \(name)) = 1 and count(\(name)) = count(*) then min(\(name)) end as \(name)"
       }
@@ -266,7 +271,10 @@ public struct ReportQuery: Sendable {
     let always = ["app", "environment", "day"] + (isConverted ? [] : ["currency"])
     guard let groupBy else { return dimensions.filter { !isConverted || $0.name != "currency" } }
     guard shape.hasDays else {
-      throw ReportError.notAdditive(report: shape.name, why: "it is not made of days")
+      throw ReportError.notAdditive(
+        report: shape.name,
+        why: shape.periods == nil
+          ? "it is not made of days" : "its rates, and whom it counts once, are not the sums of those of its rows")
     }
     return try named(groupBy, of: dimensions, in: shape, beside: always)
   }

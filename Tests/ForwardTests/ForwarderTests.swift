@@ -120,7 +120,7 @@ struct ForwarderTests {
     let claimed = try await session.claim(
       room: [Room(target: try target.makeTarget(), count: 8)], at: bench.clock.now,
       cutoff: bench.clock.now, ended: [], inHand: []
-    ).held
+    ).requests
     #expect(claimed.count == 1)
     #expect(try await bench.forward(target) == ForwardSummary(waiting: 1))
     #expect(receiver.requests.isEmpty)
@@ -142,7 +142,7 @@ struct ForwarderTests {
     let claimed = try await session.claim(
       room: [Room(target: try target.makeTarget(), count: 8)], at: bench.clock.now,
       cutoff: bench.clock.now, ended: [], inHand: []
-    ).held
+    ).requests
     try await bench.connection.execute("update forward.delivery set claim = null")
     #expect(try await bench.forward(target).delivered == 1)
     let late = EndedDelivery(

@@ -218,6 +218,14 @@ struct MoneyTests {
         "2025-02-01 14.42 30 55.58 reported", "2025-02-02 50 10 40 estimated", "2025-02-03 20 10 70 reported",
         "2025-02-04 20 10 69.5 reported", "2025-02-05 - - 61 reported",
       ])
+    // What has an estimate in it is one.
+    for options in [["--by", "month"], ["--by", "month", "--group-by", "currency"]] {
+      try await expect(
+        program.lines("revenue", "proceeds proceeds_basis", options), is: ["296.08 estimated"])
+    }
+    try await expect(
+      program.lines("revenue", "proceeds proceeds_basis", ["--by", "month", "--from", "2025-02-03"]),
+      is: ["200.5 reported"])
   }
 
   @Test(

@@ -280,6 +280,72 @@ struct MovementTests {
     try await expect(revenue(split), is: correction.revenue)
   }
 
+  @Test(
+    "a refund that is told again after it was taken back withdraws access once, from the first moment of both on",
+    arguments: [("2025-02-05", "05"), ("2025-02-03", "03"), ("2025-02-07", "05"), ("2025-02-10", "05")])
+  func refundToldAgain(again: String, lost: String) async throws {
+    let once = plain.isRefunded("2025-02-05").isRestored("2025-02-10")
+    let twice = once.isRefunded(again, said: "2025-02-12")
+    let restored = twice.isRestored("2025-02-15")
+    let program = try await Installation()
+    for (life, expected) in [
+      (once, ["2025-02-05 churned_refunded", "2025-02-10 refund_reversed"]),
+      (twice, ["2025-02-\(lost) churned_refunded"]),
+      (restored, ["2025-02-\(lost) churned_refunded", "2025-02-15 refund_reversed"]),
+    ] {
+      // By itself, and in a further run.
+      let alone = try await Installation([life], asOf: "2025-02-20")
+      try await program.ingest([life])
+      try await program.measure(asOf: "2025-02-20")
+      for installation in [alone, program] {
+        try await expect(installation.movements(), is: ["2025-02-01 new"] + expected)
+        let refunds = expected.count == 1 ? "-10 0" : "0 10"
+        try await expect(installation.lines("revenue", "refunds net", ["--by", "year"]), is: [refunds])
+      }
+      try await expect(program.measure(asOf: "2025-02-20", ["--rebuild"]), is: 0)
+    }
+  }
+
+  @Test(
+    "a failure that is told before the period it speaks about leaves the one that it was heard for, however far back")
+  func failureBeforeItsPeriod() async throws {
+    let told = Life("a").buys("2025-01-01", until: "2025-02-01").renews(until: "2025-03-01")
+      .buys("2025-03-01 06:00", until: "2026-03-01 06:00", "c", price: 90, reason: "renewal")
+      .buys("2025-03-03", until: "2026-03-03", "f", price: 100)
+      .says("2025-03-12", autoRenew: true, retry: true, grace: "2025-03-18")
+    let missing = Life("a").buys("2025-01-01", until: "2025-02-01").renews(until: "2025-03-01")
+      .buys("2025-03-01 06:00", until: "2026-03-01 06:00", "c", price: 90, reason: "renewal")
+      .buys("2025-03-03", until: "2026-03-03", "f", price: 100)
+      .buys("2025-03-05", until: "2025-03-12", "d", price: 3)
+    func figures(_ program: Installation) async throws -> [String] {
+      try await program.lines("billing_recovery", "day product_id entered_grace recovered_in_grace")
+        + program.lines("renewal_rate", "day product_id due renewed changed_product recovered_in_grace lost open")
+        + program.lines("subscription_history", "occurred_at kind")
+    }
+    let atOnce = try await Installation([told, missing], asOf: "2025-04-01")
+    let split = try await Installation([told], asOf: "2025-03-25")
+    try await split.ingest([missing])
+    try await split.measure(asOf: "2025-04-01")
+    try await expect(figures(split), is: figures(atOnce))
+    #expect(try await !figures(split).contains { $0.hasPrefix("2025-03-01 monthly 1") && $0.hasSuffix("recovered") })
+    try await expect(split.measure(asOf: "2025-04-01", ["--rebuild"]), is: 0)
+  }
+
+  @Test("a chain of which it turns out that it never paid is no cohort any more")
+  func neverPaid() async throws {
+    let lives = ["a", "b", "c"].map { Life($0).buys("2025-01-01", until: "2025-02-01") }
+    let program = try await Installation(lives, asOf: "2025-02-10")
+    try await expect(program.rows("retention").isEmpty, is: false)
+    try await program.ingest([
+      lives[0].corrects(
+        "2025-02-11", ["price": 0, "currency": "USD", "offer": ["type": "introductory", "discount": "free_trial"]]),
+      lives[1].corrects("2025-02-11", ["ownership": "family_shared"]),
+      lives[2].corrects("2025-02-11", ["type": "non_renewing"]),
+    ])
+    try await program.measure(asOf: "2025-02-15")
+    try await expect(program.rows("retention").isEmpty, is: true)
+  }
+
   @Test("an upgrade in the middle of a period replaces it at that moment")
   func immediateUpgrade() async throws {
     let life = plain.buys("2025-02-10", until: "2025-03-10", "premium", price: 20)
