@@ -44,13 +44,16 @@ covering as (
         and not period.is_empty
         and period.purchased_at < moment.at
         and (period.closing is null or period.closed_at >= moment.at)
-        -- A refund that was taken back before the period's end interrupted it.
+        -- A refund of before the period's end that was taken back interrupted it; one of later changed no access.
         and (
             period.revoked_at is null
             or not exists (
                 select
                 from unnest(period.revoked_at, period.restored_at) as taken (revoked_at, restored_at)
-                where taken.revoked_at < moment.at and taken.restored_at >= moment.at
+                where
+                    taken.revoked_at < moment.at
+                    and taken.revoked_at < period.expires_at
+                    and taken.restored_at >= moment.at
             )
         )
 ),

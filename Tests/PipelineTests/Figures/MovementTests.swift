@@ -306,6 +306,19 @@ struct MovementTests {
     }
   }
 
+  @Test("a refund in grace that is taken back changes no access, on whatever day a run looks back at")
+  func refundInGrace() async throws {
+    let life = Life("a").buys("2025-02-01", until: "2025-02-08", with: ["period": "P1W"])
+      .says("2025-02-08 00:10", autoRenew: true, retry: true, grace: "2025-02-24").isRefunded("2025-02-09")
+      .isRestored("2025-02-22")
+    let program = try await Installation()
+    try await program.ingest([life])
+    // Each run draws another day.
+    for _ in 0..<6 { try await program.measure(asOf: "2025-02-23") }
+    let days = try await program.lines("active_subscriptions", "day active_subscriptions", ["--from", "2025-02-07"])
+    #expect(days.count == 16 && days.allSatisfy { $0.hasSuffix(" 1") }, "\(days)")
+  }
+
   @Test(
     "a failure that is told before the period it speaks about leaves the one that it was heard for, however far back")
   func failureBeforeItsPeriod() async throws {
