@@ -163,7 +163,7 @@ struct HostileDeliveryTests {
     let known = (1...400).lazy.map { LifeGenerator.life($0) }.filter {
       RetoldLife.isKnown($0, but: Set(RetoldLife.Gap.allCases))
     }
-    let lives = Array(known.prefix(12))
+    let lives = Array(known.prefix(16))
     let bodies = lives.flatMap { RetoldLife.bodies($0, by: teller) }
     var random = SeededGenerator(seed: 11)
     let disorder = (bodies + bodies).shuffled(using: &random)

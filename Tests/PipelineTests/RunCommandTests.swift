@@ -12,7 +12,8 @@ struct RunCommandTests {
     folder = try TestFolder()
     program = Installation(database: try await TestDatabase.clone(), folder: folder)
     try configure("")
-    try await program.ingest([Life("a").buys("2025-01-10", until: "2025-02-10").renews(until: "2025-03-10")])
+    try folder.write(TestCertificateAuthority.shared.root.pem, to: "root.pem")
+    try await program.ingest(Self.notifications)
     // One payload came long ago.
     let connection = try await program.connect()
     try await connection.execute(
@@ -24,11 +25,17 @@ struct RunCommandTests {
     await connection.close()
   }
 
+  /// What is signed is kept as it came.
+  private static let notifications = [
+    Notification("SUBSCRIBED.INITIAL_BUY", signed: "2025-02-01"),
+    Notification("DID_RENEW", signed: "2025-03-01", id: "2", from: "2025-03-01", until: "2025-04-01"),
+  ]
+
   private func configure(_ ingest: String) throws {
     try folder.write(
       """
       { ingest: { \(ingest) }, apps: [{ key: "video", bundle_id: "com.example.video",
-        sources: { tenure: { environments: ["Production"] } } }] }
+        app_apple_id: 1234567890, sources: { app_store: { environments: ["Production"], roots: ["root.pem"] } } }] }
       """, to: "tenure.json")
   }
 
@@ -56,9 +63,8 @@ struct RunCommandTests {
     #expect(outcome.code == 0 && outcome.errors.contains("removed raw payloads"), "\(outcome.errors)")
     try await expect(kept(), is: "1 2")
     try await expect(program.run(["report", "revenue", "--format", "csv"]), is: reports)
-    // The same event again is still known.
-    let life = Life("a").buys("2025-01-10", until: "2025-02-10").renews(until: "2025-03-10")
-    #expect(try await program.ingest([life]).duplicates == 2)
+    // The same again is still known.
+    #expect(try await program.ingest(Self.notifications).duplicates == 2)
   }
 
   @Test("while payloads are being stored the old ones wait for the next run, and the run ends well")
