@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import Signatures
 import TestSupport
 import Testing
 
