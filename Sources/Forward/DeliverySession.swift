@@ -36,8 +36,6 @@ struct HeldDelivery: Sendable {
 struct ClaimedDeliveries: Sendable {
   /// The deliveries of each request that is to be made, a target's in the order in which they are to leave.
   var requests: [[HeldDelivery]]
-  /// All of them.
-  var held: [HeldDelivery] { Array(requests.joined()) }
   /// What was refused instead: its event is gone or cannot be read.
   var lost: [Lost]
   /// Whether anything was settled without being sent: what is due beside it was left for want of room.

@@ -87,7 +87,7 @@ struct ChatDeliveryTests {
     let second = try await DeliverySession.begin(bench.database.connectionString)
     let now = bench.clock.now
     func claim(_ session: DeliverySession, at moment: Instant) async throws -> Int {
-      try await session.claim(room: targets, at: moment, cutoff: moment, ended: [], inHand: []).held.count
+      try await session.claim(room: targets, at: moment, cutoff: moment, ended: [], inHand: []).requests.joined().count
     }
     #expect(try await claim(first, at: now) == 1)
     #expect(try await claim(second, at: now) == 0)

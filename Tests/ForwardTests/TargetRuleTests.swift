@@ -30,7 +30,7 @@ struct TargetRuleTests {
     func claim(at now: Instant) async throws -> Int {
       try await session.claim(
         room: [Room(target: try target.makeTarget(), count: 16)], at: now, cutoff: now, ended: [], inHand: []
-      ).held.count
+      ).requests.joined().count
     }
     let now = bench.clock.now
     #expect(try await claim(at: now) == 3)

@@ -34,20 +34,9 @@ public final class DatabaseProxy: Sendable {
     self.database = database
     socketPath = path
     self.options = options
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let port = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer -> UInt16? in
-        guard listener >= 0, bind(listener, pointer, length) == 0, listen(listener, 128) == 0,
-          getsockname(listener, pointer, &length) == 0
-        else { return nil }
-        return UnsafeRawPointer(pointer).loadUnaligned(as: sockaddr_in.self).sin_port.bigEndian
-      }
+    guard let (listener, port) = loopbackListener() else {
+      throw Failure(description: "no proxy can listen on the loopback interface")
     }
-    guard let port else { throw Failure(description: "no proxy can listen on the loopback interface") }
     self.port = port
     state.withLock { _ = $0.descriptors.insert(listener) }
     Thread.detachNewThread { [weak self] in
